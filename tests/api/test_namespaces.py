@@ -39,6 +39,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /schedules:resume": {"names": [NAME]}, "POST /schedules:trigger": {"names": [NAME]},
     "POST /schedules:adopt": {"ticking": "local"}, "POST /schedules/{name}:adopt": {"ticking": "local"},
     "POST /schedules/{name}:reschedule": {"to": "1h"}, "POST /schedules/{name}:skip": {"slot": "1h"},
+    "POST /schedules/{name}/replay": {"start": "2026-01-01T00:00:00Z"},
+    "POST /proposals": {"act": "trigger", "target": NAME, "reason": "try"},
     "POST /schedules/{name}:backfill": SPAN, "PUT /queues/{name}": {"limit": 1},
     "POST /runs:cancel": {"q": "state:queued", "dry_run": True},
     "POST /runs:retry": {"q": "state:failed", "dry_run": True},
@@ -52,6 +54,7 @@ class TwoTeams(NamedTuple):
     api: Api
     runs: dict[str, str]  # by job
     people: dict[str, dict[str, str]]  # headers
+    proposal: str  # about the other team's job
 
 
 @asynccontextmanager
@@ -74,7 +77,9 @@ async def two_teams() -> AsyncIterator[TwoTeams]:
             assert (await here.ask("POST", "/schedules", json=body, headers=boss)).status_code == 201
             runs[job] = (await here.post(f"/schedules/{job}:trigger", headers=boss))["id"]
         await _trouble(here, runs)
-        yield TwoTeams(here, runs, {**people, "boss": boss})
+        asked = {"act": "trigger", "target": NAME, "reason": "hush"}
+        proposal = (await here.post("/proposals", asked, headers=boss))["id"]
+        yield TwoTeams(here, runs, {**people, "boss": boss}, proposal)
 
 
 async def _trouble(here: Api, runs: dict[str, str]) -> None:
@@ -98,7 +103,7 @@ def _routes() -> Iterator[tuple[str, Route]]:
 
 
 async def _ask(world: TwoTeams, name: str, route: Route, headers: dict[str, str], job: str) -> httpx2.Response:
-    things = {"name": job, "run": world.runs[job], "token": "token", "reference": "1"}
+    things = {"name": job, "run": world.runs[job], "token": "token", "proposal": world.proposal}
     path = re.sub(r"{(\w+):name}", lambda found: things[found[1]], route.path)
     body: dict[str, Any] = {"json": BODIES.get(name, {})} if route.method in ("POST", "PUT", "PATCH") else {}
     return await world.api.ask(route.method, path, headers=headers, **body)
@@ -131,7 +136,7 @@ async def test_other_jobs_do_not_exist(person: str) -> None:
             )
             assert not OTHERS.search(shown), f"{name}: {answer.text}"
             if "{" in route.path:
-                assert answer.status_code in (403, 404), f"{name}: {answer.status_code}"
+                assert answer.status_code in (403, 404), f"{name}: {answer.status_code} (has it a body above?)"
             assert answer.status_code < 500, name
         assert await _state(world) == before
 
@@ -170,6 +175,24 @@ async def test_own_jobs_are_their_own() -> None:
         guest = world.people["guest-of-a"]
         assert (await world.api.ask("POST", f"/schedules/{job}:pause", json={}, headers=guest)).status_code == 403
         assert len((await world.api.get("/schedules", headers=guest))["items"]) == 1
+
+
+@patiently
+async def test_an_act_on_all_that_match_is_on_ones_own() -> None:
+    """Whoever sees all jobs and operates some cancels, of all queued runs, those that they operate."""
+    async with two_teams() as world:
+        before, headers = await _state(world), world.people["team-a,all"]
+        assert (await world.api.get("/runs?state=queued", headers=headers))["items"][0]["job"] == SIBLING
+        asked = await world.api.post("/runs:cancel", {"q": "state:queued", "dry_run": True}, headers=headers)
+        assert asked["count"] == 1
+        body = {"q": "state:queued", "confirm": asked["confirm"]}
+        assert (await world.api.post("/runs:cancel", body, headers=headers))["done"] == 1
+        everything = await world.api.post(
+            "/runs:cancel", {"q": "state:queued", "dry_run": True}, headers=world.people["boss"]
+        )
+        stolen = {"q": "state:queued", "confirm": everything["confirm"]}
+        problem_of(await world.api.ask("POST", "/runs:cancel", json=stolen, headers=headers), 409)
+        assert await _state(world) == before
 
 
 @patiently

@@ -30,6 +30,8 @@ WHO_MAY = {
     "GET /schedules/{name}/what-if": "viewer",
     "POST /schedules/{name}/replay": "viewer",
     "GET /schedules/{name}/decisions": "viewer",
+    "GET /schedules/{name}/events": "viewer",
+    "POST /schedules/{name}/events": "operator",
     "POST /schedules/{name}:pause": "operator",
     "POST /schedules/{name}:resume": "operator",
     "POST /schedules/{name}:trigger": "operator",

@@ -51,15 +51,18 @@ async def test_a_report_compares_slot_by_slot(url: str) -> None:
         assert "move" in report["rows"][4]["text"]
         status = report["status"]
         assert (status["both"], status["theirs"], status["ours"], status["fires"]) == (2, 2, 1, 4)
+        await here.post(f"{OF}:seen", {"at": "2026-01-01T03:00:04Z"})
+        again = (await here.get(f"{OF}/shadow"))["rows"][3]
+        assert (again["reason"], again["text"]) == ("again", "another fire was heard of this slot")
         wide = await here.get(f"{OF}/shadow?tolerance=1800&since=2026-01-01T02:30:00Z")
-        assert [row["agreement"] for row in wide["rows"]] == ["both", "theirs", "theirs"]
+        assert [row["agreement"] for row in wide["rows"]] == ["both", "theirs", "theirs", "theirs"]
         (listed,) = (await here.get("/shadow"))["items"]
-        assert (listed["schedule"], listed["in_shadow"], listed["fires"]) == ("nightly", True, 4)
+        assert (listed["schedule"], listed["in_shadow"], listed["fires"]) == ("nightly", True, 5)
         assert (await here.get(OF))["shadow"]["last_fire"] == "2026-01-01T04:00:01Z"
         why = await here.get(f"{OF}/why?slot=2026-01-01T03:00:00Z")
         assert (why["verdict"], why["reason"]) == ("skipped", "shadow")
         steps = [step["text"] for step in why["chain"] if step["what"] == "fire"]
-        assert steps == ["Another scheduler started it, Thu 2026-01-01 03:00:03 UTC."]
+        assert steps[0] == "Another scheduler started it, Thu 2026-01-01 03:00:03 UTC."
         why = await here.get(f"{OF}/why?slot=2026-01-01T02:00:00Z")
         assert "No fire of another scheduler belongs to it." in {step["text"] for step in why["chain"]}
 

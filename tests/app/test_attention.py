@@ -11,6 +11,7 @@ from tickwise.core.change import Paused
 from tickwise.core.definition import After, Deadline, TimeLimit
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded, Unmet
+from tickwise.core.shadow import FireSeen, ShadowAdopted
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
@@ -129,6 +130,22 @@ async def test_slots_held_for_a_worker() -> None:
         assert await here.causes() == {"default": Cause.NO_WORKER}
         (item,) = (await here.look()).items
         assert item.text == "has no live worker that serves the queue default: 2 jobs hold their slots"
+
+
+@patiently
+async def test_a_schedule_in_shadow() -> None:
+    """S80: its decisions and fires bring it onto the list, until it is adopted."""
+    async with place() as here:
+        await here.world.define(job("a", HOURLY, shadow=True))
+        for hour in ("01:00", "02:00", "03:00"):
+            await here.world.pass_time(hour)
+            await here.world.store.change("a", FireSeen(here.world.now, hour))
+        assert await here.causes() == {"a": Cause.IN_SHADOW}
+        await here.world.store.change("a", ShadowAdopted())
+        assert await here.causes() == {}
+        here.world.go("03:30")
+        await here.world.store.change("a", FireSeen(here.world.now, "late"))
+        assert await here.causes() == {"a": Cause.STARTED_TWICE}
 
 
 @patiently

@@ -220,6 +220,14 @@ async def _catchup_off(place: Place) -> Asked:
     return ONE
 
 
+async def _no_events(place: Place) -> Asked:
+    await place.app.schedules.add("job", on_event={}, command="true")
+    place.world.go("01:00")
+    await place.app.events.send("job")
+    await place.app.schedules.update("job", schedule=HOURLY, command="true")
+    return ONE
+
+
 async def _reset(place: Place) -> Asked:
     await place.add()
     place.world.go("01:30")
@@ -325,6 +333,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.FINISHED: _finished,
     Reason.CATCHUP_GOES_FIRST: _catchup_goes_first,
     Reason.CATCHUP_OFF: _catchup_off,
+    Reason.NO_EVENTS: _no_events,
     Reason.RESET: _reset,
     Reason.DELETED: _deleted,
     Reason.BROKEN: _broken,

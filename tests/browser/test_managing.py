@@ -275,3 +275,21 @@ def test_add_and_remove_a_blackout(visitor: Visitor, site: Site) -> None:
     page.get_by_role("button", name="Remove release").click()
     confirm(page, "Remove")
     expect(page.get_by_text("No blackouts.")).to_be_visible()
+
+
+def test_cut_over_from_shadow(visitor: Visitor, site: Site) -> None:
+    """The page compares both schedulers, adopts the job when the other is stopped, and takes that back (S80)."""
+    shaded = {"name": "shaded", "schedule": "0 0 29 2 *", "command": "true", "shadow": True}
+    site.api("POST", "schedules", shaded, admin=True)
+    site.api("POST", "schedules/shaded:seen", {"key": "web1/1"})
+    page = visitor.open("schedules/shaded")
+    panel = page.get_by_role("region", name="Shadow")
+    expect(panel.get_by_role("status")).to_contain_text("0 of 1 fires agree.")
+    expect(panel.get_by_label("Differences")).to_contain_text("the schedule has no slot there")
+    panel.get_by_role("button", name="Adopt").click()
+    page.get_by_label("the other scheduler is stopped already").check()
+    confirm(page, "Adopt")
+    expect(panel.get_by_role("status")).to_contain_text("Adopted")
+    assert site.api("GET", "schedules/shaded")["shadow"]["adopted_by"] != ""
+    dialog_button(page, "Back into shadow", "Back into shadow")
+    expect(panel.get_by_role("status")).to_contain_text("In shadow since")

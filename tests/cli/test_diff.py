@@ -239,3 +239,41 @@ def test_too_many_starts_are_refused(command: Command, sides: tuple[Path, Path])
     (sides[1] / "often.yaml").write_text("schedule: {every: 1s}\ncommand: ls\n")
     code, _, err = command("diff", *sides, "--hours", 24 * 300)
     assert (code, "more than 1,000,000 starts in this window: make it shorter with --hours" in err) == (2, True)
+
+
+def test_each_side_has_the_settings_of_its_own_folder(
+    command: Command, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A default zone that changes moves the fires; a tickwise.toml above the job files counts as well."""
+    for folder, zone in zip(sides, ("Europe/Berlin", "Europe/London"), strict=True):
+        (folder / "nightly.yaml").write_text('schedule: "0 3 * * *"\ncommand: ./backup\n')
+        (folder / "tickwise.toml").write_text(f'timezone = "{zone}"\n')
+    code, answer = compared(command, *sides)
+    assert (code, answer["jobs"][0]["change"]) == (1, "changed")
+    top = sides[0].parent
+    (sides[0] / "tickwise.toml").rename(top / "tickwise.toml")
+    monkeypatch.chdir(sides[1])
+    assert compared(command, *sides)[0] == 1
+    (sides[1] / "tickwise.toml").unlink()
+    assert compared(command, *sides)[0] == 0
+
+
+def test_a_revision_has_its_own_settings(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they were committed, at or above the job files; those of the working folder do not count."""
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "nightly.yaml").write_text('schedule: "0 3 * * *"\ncommand: ./backup\n')
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q")
+    for number, zone in enumerate(("", 'timezone = "Europe/Berlin"\n', 'timezone = "Europe/London"\n')):
+        if zone:
+            (tmp_path / "tickwise.toml").write_text(zone)
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-q", "-m", f"state {number}")
+    (tmp_path / "tickwise.toml").write_text('timezone = "Asia/Tokyo"\n')
+    assert compared(command, "HEAD~1:jobs", "HEAD~1:./jobs")[0] == 0
+    pairs = [("HEAD~2:jobs", "HEAD~1:jobs"), ("HEAD~1:jobs/nightly.yaml", "HEAD:jobs"), ("HEAD:jobs", "jobs")]
+    for before, after in pairs:
+        code, answer = compared(command, before, after)
+        assert (code, answer["jobs"][0]["change"]) == (1, "changed"), (before, after)

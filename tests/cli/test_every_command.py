@@ -16,8 +16,9 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
-    "cron explain", "cron next", "config show", "exec", "init", "schema", "seen", "shadow adopt",
-    "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve", "proposals reject",
+    "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
+    "seen", "shadow adopt", "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve",
+    "proposals reject",
 }  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
 
 

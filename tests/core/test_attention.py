@@ -10,7 +10,7 @@ from tickwise.core import fleet_attention
 from tickwise.core.attention import Attention, Cause, LateSlot, ScheduleHealth, Severity, cause
 from tickwise.core.cron import parse
 from tickwise.core.definition import Policy, ScheduleDefinition
-from tickwise.core.model import Deferral, Disabled, Pause, Schedule
+from tickwise.core.model import Deferral, Disabled, Pause, Schedule, SeenFire, Shadow
 from tickwise.core.reasons import Reason
 from tickwise.core.slot_history import SlotRecord, SlotRun, SlotState, state_of_run
 from tickwise.core.states import RunState
@@ -280,3 +280,49 @@ def test_the_worst_come_first() -> None:
 def test_one_sentence(items: int, schedules: int, sentence: str) -> None:
     """How things are."""
     assert rules.summary(items, schedules) == sentence
+
+
+def shaded(*fires: int, since: int = 1_800, adopted: int | None = None) -> Schedule:
+    """A schedule of every five minutes in shadow, with fires so many seconds ago."""
+    state = schedule()
+    policy = replace(state.definition.policy, shadow=True)
+    heard = tuple(SeenFire(NOW - ago, str(ago)) for ago in fires)
+    shadow = Shadow(NOW - since, heard, None if adopted is None else NOW - adopted)
+    return state._replace(definition=replace(state.definition, policy=policy), shadow=shadow)
+
+
+def test_a_schedule_in_shadow_whose_fires_agree_can_be_adopted() -> None:
+    """S80: after three fires; before, nobody is called."""
+    agrees = needs(state=shaded(600, 300, 0, since=700))
+    assert (agrees.kind, agrees.severity) == (Cause.IN_SHADOW, Severity.NOTE)
+    assert agrees.text == "is in shadow since 2026-01-01; 3 of 3 fires agree: adopt it"
+    assert [one.command for one in agrees.remedies] == [
+        "tickwise shadow adopt load",
+        "tickwise shadow report load",
+    ]
+    assert cause(health(state=shaded(300, 0, since=400))) is None
+    assert cause(health(state=shaded(since=100))) is None
+
+
+def test_a_schedule_in_shadow_whose_fires_differ_is_compared() -> None:
+    """S80: fires without a slot, slots without a fire, and no fire at all."""
+    differs = needs(state=shaded(600, 300, 100, 0, since=700))
+    assert (differs.severity, differs.text) == (
+        Severity.WARNING, "is in shadow since 2026-01-01: 3 of 4 fires agree",
+    )  # fmt: skip
+    lacks = needs(state=shaded(900, 300, since=1_000))
+    assert lacks.text == "is in shadow since 2026-01-01: 2 of 2 fires agree, 1 slot without a fire"
+    unheard = needs(state=shaded())
+    assert unheard.text == "is in shadow since 2026-01-01, and no fire of the other scheduler was heard"
+
+
+def test_an_adopted_schedule_that_is_still_started_elsewhere() -> None:
+    """S80: as long as it was heard within a day."""
+    found = needs(state=shaded(600, 300, 0, adopted=400))
+    assert (found.kind, found.text) == (
+        Cause.STARTED_TWICE, "is also started by another scheduler, 2 times since its adoption",
+    )  # fmt: skip
+    assert "once since" in needs(state=shaded(300, adopted=400)).text
+    assert cause(health(state=shaded(600, adopted=400))) is None
+    assert cause(health(state=shaded(86_401, adopted=90_000))) is None
+    assert cause(health(state=schedule(shadow=Shadow(NOW)))) is None

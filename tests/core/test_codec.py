@@ -400,7 +400,7 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
     (
         scheduled(Sundays()),
-        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar, not Sundays",
+        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar or OnEvent, not Sundays",
     ),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),

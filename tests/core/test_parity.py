@@ -86,7 +86,9 @@ def test_a_report_tells_what_each_side_did() -> None:
 def test_a_glance_needs_only_the_schedule() -> None:
     """S80: what it remembers is compared with its times as they are, back to its oldest fire."""
     state = hourly()
-    assert parity_at_a_glance(state, T) == Parity() == parity_at_a_glance(state._replace(shadow=None), T)
+    assert parity_at_a_glance(state, T) == Parity(ours=1)
+    assert parity_at_a_glance(state._replace(shadow=None), T) == Parity()
+    assert parity_at_a_glance(state._replace(shadow=Shadow(T - 7_200, adopted_at=T - 3_600)), T) == Parity()
     fires = tuple(SeenFire(at, str(at)) for at in (T - 3_599, T + 3_601, T + 3_700))
     heard = state._replace(shadow=Shadow(T - 7_200, fires))
     assert parity_at_a_glance(heard, T + 3_700) == Parity(both=2, theirs=1, ours=1)

@@ -8,10 +8,11 @@ import tickwise.app
 
 APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
-_SOURCES = ("calendar_manager", "managers", "blackouts", "play_session", "shadow", "sources", "tickwise")
+_SOURCES = ("calendar_manager", "events", "managers", "blackouts", "play_session", "shadow", "sources", "tickwise")
 _MADE = {
-    "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Sources": "SyncSources",
-    "Blackouts": "SyncBlackouts", "Calendars": "SyncCalendars", "PlaySession": "SyncPlaySession",
+    "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Events": "SyncEvents",
+    "Sources": "SyncSources", "Blackouts": "SyncBlackouts", "Calendars": "SyncCalendars",
+    "PlaySession": "SyncPlaySession",
     "Shadows": "SyncShadows",
     "AsyncTickwise": "Face",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from ..app import AsyncTickwise
 from ..app.attempts import AttemptSecret
 from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
+from ..app.webhooks import HookSecret, Webhooks
 from .auth import Authenticator
 from .auth_settings import AuthSettings
 from .coalesce import Coalescer
@@ -27,6 +28,7 @@ from .sign_on import SignOn
 GetReadiness = Callable[[], Awaitable[Readiness]]
 _DEFAULT_AUTH = AuthSettings()
 _SECRETS = ("token", *AttemptSecret)  # what may stand in the header Authorization
+_SIGNATURE = {"type": "apiKey", "in": "header", "name": "X-Tickwise-Signature"}
 _DESCRIPTION = "Schedules, runs and why: everything that the dashboard and the command line can do."
 
 
@@ -48,6 +50,7 @@ def make_api(
     app.state.sign_on = SignOn(access.oidc) if access.oidc else None
     app.state.events = EventBroadcaster(tickwise.store)
     app.state.forecasts = ForecastCache(tickwise.store)
+    app.state.webhooks = Webhooks(tickwise.settings.secrets)
     app.state.metrics = Metrics(tickwise.store)
     app.state.simulation = asyncio.Lock()
     app.state.responses = Coalescer(lambda response: hasattr(response, "body"))  # one that is streamed has none
@@ -73,6 +76,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
         components["securitySchemes"] = {name: {"type": "http", "scheme": "bearer"} for name in _SECRETS}
+        components["securitySchemes"][str(HookSecret.SIGNATURE)] = _SIGNATURE
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema

@@ -87,10 +87,14 @@ def problem_of_error(error: Exception) -> Response:
             return problem(error.status_code, _DETAILS.get(error.status_code, str(error.detail)), error.headers)
         case TickwiseError() if error.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
             return problem(
-                error.http_status, str(error), error.headers if isinstance(error, Refusal) else None,
+                error.http_status, str(error), error.headers if isinstance(error, Refusal) else _later(error),
                 nearest=error.nearest, field=error.field or None, position=error.position,
             )  # fmt: skip
     return unexpected(error)
+
+
+def _later(error: TickwiseError) -> dict[str, str] | None:
+    return None if error.retry_after is None else {"Retry-After": str(error.retry_after)}
 
 
 def problem_content(error: Exception) -> dict[str, Any]:

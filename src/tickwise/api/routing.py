@@ -19,6 +19,7 @@ from ..app.operations import Operations
 from ..app.records import AccessRole
 from ..app.run_search import sees_all
 from ..app.view import View
+from ..app.webhooks import HookSecret
 from .auth import bearer_secret
 from .coalesce import Coalescer
 from .compression import compressed
@@ -53,7 +54,7 @@ class Route:
 
     method: str
     path: str
-    role: AccessRole | AttemptSecret | None  # none: everybody, without a token too
+    role: AccessRole | AttemptSecret | HookSecret | None  # none: everybody, without a token too
     endpoint: Callable[..., Any]
     whole: bool = False  # concerns all jobs: refused to a token with scopes
     once: bool = False  # a repeat with the same Idempotency-Key gets the first answer
@@ -68,7 +69,7 @@ class Router:
         self.routes: list[Route] = []
 
     def add(
-        self, method: str, path: str, role: AccessRole | AttemptSecret | None, *, whole: bool = False,
+        self, method: str, path: str, role: AccessRole | AttemptSecret | HookSecret | None, *, whole: bool = False,
         once: bool = False, **options: Any,
     ) -> Callable[[Endpoint], Endpoint]:  # fmt: skip
         """Declare a route; options are those of FastAPI."""
@@ -84,7 +85,7 @@ class Router:
         return self.add("GET", path, role, **options)
 
     def post(
-        self, path: str, role: AccessRole | AttemptSecret | None, **options: Any
+        self, path: str, role: AccessRole | AttemptSecret | HookSecret | None, **options: Any
     ) -> Callable[[Endpoint], Endpoint]:
         return self.add("POST", path, role, **options)
 
@@ -116,6 +117,8 @@ class GuardedRoute(APIRoute):
             return inner if route.method == "GET" else _guard_address(inner)
         if isinstance(route.role, AttemptSecret):
             return _guard_attempt(inner, route.role)
+        if isinstance(route.role, HookSecret):
+            return _guard_hook(inner)
 
         async def handle(request: Request) -> Response:
             context = request.state.context = await _authorize(request, route)
@@ -160,11 +163,21 @@ def _guard_attempt(inner: Handler, kind: AttemptSecret) -> Handler:
     return handle
 
 
+def _guard_hook(inner: Handler) -> Handler:
+    """The handler of a hook: the signature is of the body, whatever that is, so the endpoint checks both."""
+
+    async def handle(request: Request) -> Response:
+        request.app.state.authenticator.check_address(request)
+        return await inner(request)
+
+    return handle
+
+
 def _security(route: Route) -> dict[str, Any] | None:
     """What OpenAPI says about a route that needs no token of a person."""
     if route.role is None:
         return {"security": []}
-    return {"security": [{str(route.role): []}]} if isinstance(route.role, AttemptSecret) else None
+    return {"security": [{str(route.role): []}]} if isinstance(route.role, AttemptSecret | HookSecret) else None
 
 
 def _request_key(request: Request, identity: Identity) -> Hashable:

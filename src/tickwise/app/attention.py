@@ -63,7 +63,7 @@ async def status(store: Store, sees: Callable[[str], bool] | None = None, limit:
 
 async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
     """Schedules that may need somebody, by name; and whether there are more than these."""
-    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN | LATE)
+    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN | rules.SHADOWED | LATE)
     found: dict[str, ScheduleRow] = {}
     is_cut = len(names) > _MAX_SCHEDULES
     filters = [ScheduleFilter(paused=True), ScheduleFilter(due_before=now - rules.OVERDUE)]

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, ScheduleHistory, check, overlapping
 from ..core.blackout import rest_end
-from ..core.model import Decision
+from ..core.events import EventSlots, OnEvent
+from ..core.model import Decision, Schedule
 from ..core.reasons import Reason
 from ..core.slots import due_at
 from ..stores.contract import Store
@@ -122,6 +123,8 @@ def _span(
 ) -> DefinedSpan:
     """What its times as they are now have named, as far as it is decided and its runs are kept."""
     state, policy = row.schedule, row.schedule.definition.policy
+    if isinstance(state.definition.times, OnEvent):
+        return _span_of_events(state)
     kept, defined = (job.history_from or 0) - 1, job.updated_at // MICRO
     begin = max(state.first_seen, state.edited_at, defined, kept, (since or 0) - 1)
     ends = [state.cursor, *(pause.at for pause in pauses if _is_pending_end(pause, row))]
@@ -129,6 +132,13 @@ def _span(
     if state.finished:  # it has no slots after its last run (S34)
         ends.append(max((run.slot for run in runs), default=begin))
     return DefinedSpan(begin, max(begin, min(ends)), state.definition.times)
+
+
+def _span_of_events(state: Schedule) -> DefinedSpan:
+    """The slots of the events that are remembered as decided (S71)."""
+    slots = EventSlots(sorted({event.slot for event in state.inbox.decided}))
+    begin = slots.slots[0] - 1 if slots.slots else state.cursor
+    return DefinedSpan(begin, max(begin, state.cursor), slots)
 
 
 def _is_pending_end(pause: PauseInterval, row: ScheduleRow) -> bool:

@@ -33,6 +33,7 @@ from ..core.definition import (
     Step,
 )
 from ..core.errors import InputError
+from ..core.events import DEFAULT_WINDOW, OnEvent
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
@@ -48,7 +49,9 @@ _MAPPINGS = "labels params env".split()
 
 def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None = None) -> dict[str, Any]:
     """What a job file would say, without the name; only these of its schedules, if some are given."""
-    own = job.schedules if schedules is None else schedules
+    listed = job.schedules if schedules is None else schedules
+    events = next((one for one in listed if isinstance(one.times, OnEvent)), None)
+    own = [one for one in listed if one is not events]
     start = next((one for one in own if one.kind is Kind.START), own[0] if own else None)
     fields: dict[str, Any] = {
         name: getattr(job, name) for name in _JOB_FIELDS if _differs(job, _DEFAULT_JOB, name)
@@ -58,6 +61,11 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
         fields |= _from_field(start.times) | _days_fields(start.times)
+    if events is not None:
+        fields |= {
+            "on_event": _on_event_field(events.times),
+            **({} if start else _event_policy_fields(events.policy)),
+        }
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -70,6 +78,27 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
+
+
+def _event_policy_fields(policy: Policy) -> dict[str, Any]:
+    """The policy of a job that runs on events only: each has its run unless it says otherwise."""
+    by_itself = policy.catchup is Catchup.ALL or policy.overlap in (Overlap.LATEST, Overlap.REPLACE)
+    fields = policy_fields(policy)
+    if policy.catchup is Catchup.ALL or (by_itself and policy.catchup is Catchup.ONCE):
+        fields.pop("catchup", None)
+    return fields if policy.catchup is not Catchup.ONCE or by_itself else {"catchup": "once", **fields}
+
+
+def _on_event_field(times: Recurrence) -> dict[str, Any]:
+    if not isinstance(times, OnEvent):
+        return {}
+    fields: dict[str, Any] = {}
+    if hook := times.source:
+        given = {"signed_with": hook.secret, "sender": hook.sender, "key": hook.key}
+        fields["hook"] = {name: value for name, value in given.items() if value}
+    if rule := times.coalesce:
+        fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
+    return fields | ({"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {})
 
 
 def _from_field(times: Recurrence) -> dict[str, Any]:

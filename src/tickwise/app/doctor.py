@@ -6,7 +6,7 @@ and reports at most `_MAX_FINDINGS`: repair those and ask again.
 
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,8 @@ from ..core.blackout import rest_end
 from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.day_set import day_number
 from ..core.errors import TickwiseError
+from ..core.event_inbox import MAX_SECONDS_AHEAD
+from ..core.events import OnEvent
 from ..core.reasons import Reason
 from ..core.requirements import LiveWorkers, requirements_of
 from ..core.states import RunState
@@ -80,6 +82,7 @@ class _Snapshot(NamedTuple):
     nodes: list[Node]  # live ones
     pause: PauseInterval | None
     own: DeclaredJobs  # of this app
+    secrets: Collection[str]  # names that its settings have
     calendars: dict[str, Calendar]
 
     @property
@@ -125,6 +128,7 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         nodes=[node for node in await insights.nodes() if is_live(node, now)],
         pause=next((pause for pause in pauses if pause.until is None), None),
         own=tickwise.declared,
+        secrets=tickwise.settings.secrets,
         calendars=await stored_calendars(store),
     )
 
@@ -198,10 +202,24 @@ def _failing_claims(snapshot: _Snapshot) -> Iterator[Finding]:
 
 def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
     for row in snapshot.schedules:
-        if row.schedule.cursor > snapshot.second + _MAX_AHEAD:
+        ahead = MAX_SECONDS_AHEAD if isinstance(row.schedule.definition.times, OnEvent) else _MAX_AHEAD
+        if row.schedule.cursor > snapshot.second + ahead:
             name, cursor = row.schedule.name, iso(row.schedule.cursor)
             what = f"{name} has been decided up to {cursor}, which is to come: a clock was wrong"
             yield Finding("cursor_ahead", Severity.ERROR, what, f"tickwise schedules reset {name}")
+
+
+def _hooks_without_secret(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Hooks whose calls nobody can sign: each of them is turned away (S70)."""
+    for row in snapshot.schedules:
+        times = row.schedule.definition.times
+        name = times.source.secret if isinstance(times, OnEvent) and times.source else ""
+        if name and name not in snapshot.secrets:
+            what = (
+                f"the hook {row.schedule.name} is signed with {name}, and the settings have no secret of that name"
+            )
+            repair = f'add to [secrets] in tickwise.toml: {name} = "env:{name.upper().replace("-", "_")}"'
+            yield Finding("hook_without_secret", Severity.ERROR, what, repair)
 
 
 def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -331,8 +349,9 @@ def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _lost_wakeups, _unserved_queues, _held_slots, _no_room,
-    _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable, _calendars,
+    _unwatched, _failing_claims, _cursors_ahead, _hooks_without_secret, _lost_wakeups, _unserved_queues,
+    _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
+    _calendars,
 )  # fmt: skip
 
 

@@ -9,10 +9,12 @@ from ..core.blackout import window_at
 from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
+from ..core.event_inbox import events_of
+from ..core.events import OnEvent, events_of_params
 from ..core.model import Schedule, Trigger
 from ..core.payload import first_line
 from ..core.reasons import Reason, Verdict
-from ..core.slots import next_slot, previous_slot
+from ..core.slots import due_until, next_slot, previous_slot, recorded_times
 from ..core.states import FAILURES, RunState
 from ..core.timeparse import floor_second, iso, to_datetime
 from ..runtime.context import FUNCTION_STEP, StepState
@@ -20,10 +22,10 @@ from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from .explain_steps import (
-    CURSOR_AHEAD,
     ReasonStep,
     SlotFacts,
     local_time,
+    most_ahead,
     reason_steps,
     run_steps,
     run_timing,
@@ -35,6 +37,7 @@ from .worker_advice import is_live, live_workers, start_command, worker_required
 
 _INSTANT = re.compile(r"(?<!--from )(?<!--to )\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as `iso` writes it
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_MAX_KEYS = 20  # of events that are named
 _MAX_UNENDED = 16  # running runs of a job that are looked at
 _END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
 _REPAIR_ORPHAN = "Declare it again, or remove it: tickwise schedules remove --orphaned."
@@ -123,12 +126,19 @@ async def _advise_on_worker(store: Store, job: str) -> str:
 async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:
     now = await store.now() // MICRO
     everything = next((pause for pause in await store.insights.pauses() if pause.until is None), None)
-    chosen = slot if slot is not None else previous_slot(row.schedule, now + 1)
+    chosen = slot if slot is not None else _newest_due(row.schedule, now)
     filters = RunFilter(schedule=row.schedule.name, slot=chosen)
     run = None if chosen is None else next(iter((await store.insights.runs(filters, limit=1)).items), None)
     waiting = () if run is None else tuple([text async for text in waits(store, run)])
     unended = tuple([text async for text in _unended(store, row.schedule.definition.job)])
     return SlotFacts(row=row, now=now, slot=chosen, everything=everything, run=run, waits=waiting, unended=unended)
+
+
+def _newest_due(schedule: Schedule, now: int) -> int | None:
+    """The newest slot that is due; of an event job, that of the newest event."""
+    until = due_until(schedule, now) + 1
+    is_of_events = isinstance(schedule.definition.times, OnEvent)
+    return recorded_times(schedule).before(until) if is_of_events else previous_slot(schedule, until)
 
 
 async def _unended(store: Store, job: str) -> AsyncIterator[str]:
@@ -255,13 +265,26 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
         yield f"It is paused since {iso(state.paused.at)}{end}{_by(state.paused.by)}."
     if window := facts.window:
         yield f"It rests until {iso(window.end)}, by the blackout {window.detail}."
-    if state.cursor > facts.now + CURSOR_AHEAD:
+    if state.cursor > facts.now + most_ahead(state):
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
     yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
     elif not (state.paused or everything or facts.window):
-        yield "It has no further times."
+        yield "It waits for events." if isinstance(state.definition.times, OnEvent) else "It has no further times."
+    if keys := _keys_of_slot(facts):
+        more = f" and {len(keys) - _MAX_KEYS:,} more" if len(keys) > _MAX_KEYS else ""
+        yield f"Events of this slot: {', '.join(keys[:_MAX_KEYS])}{more}."
+
+
+def _keys_of_slot(facts: SlotFacts) -> list[str]:
+    """Of the events that a slot stands for, as far as they are remembered."""
+    if facts.slot is None or not isinstance(facts.schedule.definition.times, OnEvent):
+        return []
+    if facts.run is not None:
+        return [str(event.get("key")) for event in events_of_params(facts.run.params or {})]
+    decided = [event.key for event in facts.schedule.inbox.decided if event.slot == facts.slot]
+    return decided + [event.key for event in events_of(facts.schedule, facts.slot)]
 
 
 def _explain_nothing_due(state: Schedule, notes: tuple[str, ...]) -> Explanation:
@@ -282,7 +305,7 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         if why_not := _left_out(state, slot):
             calendar, text = why_not
             code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
-    elif slot > facts.now:
+    elif slot > due_until(state, facts.now):
         code, (text, advice) = "future", _what_is_to_come(state, slot)
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"

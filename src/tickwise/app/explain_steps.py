@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from ..core.blackout import BlackoutWindow, rest_end, window_at
 from ..core.cron.zone import Zone
+from ..core.event_inbox import MAX_SECONDS_AHEAD
+from ..core.events import OnEvent
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
 from ..core.parity import fires_of_slot
@@ -114,9 +116,14 @@ def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
     return ReasonStep("slot", f"It was due {format_duration(max(0, facts.now - due))} ago{late}.", "yes")
 
 
+def most_ahead(schedule: Schedule) -> int:
+    """Seconds that its cursor may be ahead of now: slots of events in one second lie behind one another (S71)."""
+    return MAX_SECONDS_AHEAD if isinstance(schedule.definition.times, OnEvent) else CURSOR_AHEAD
+
+
 def _cursor_step(facts: SlotFacts) -> ReasonStep:
     cursor, slot = facts.schedule.cursor, facts.slot
-    if cursor > facts.now + CURSOR_AHEAD:
+    if cursor > facts.now + most_ahead(facts.schedule):
         repair = f"tickwise schedules reset {facts.schedule.name}"
         return ReasonStep("cursor", f"It is ahead of the clock, {facts.at(cursor)}: {repair}.", "no")
     if slot is not None and slot <= cursor:

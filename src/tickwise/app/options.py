@@ -46,6 +46,12 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class OnEventFields(TypedDict, total=False):
+    hook: Mapping[str, str] | None
+    coalesce: Mapping[str, Duration] | None
+    window: Duration
+
+
 class DeadlineFields(TypedDict, total=False):
     start: Duration
     finish: Duration
@@ -59,6 +65,7 @@ class JobOptions(TypedDict, total=False):
     description: str | None
     labels: Mapping[str, str] | None
     enabled: bool | None
+    on_event: OnEventFields | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None

@@ -71,8 +71,8 @@ class ShadowSlot:
     text: str  # the same in words
 
     @classmethod
-    def of(cls, row: ParityRow) -> "ShadowSlot":
-        reason, text = _reason_of(row)
+    def of(cls, row: ParityRow, tolerance: int) -> "ShadowSlot":
+        reason, text = _reason_of(row, tolerance)
         return cls(
             agreement=str(row.agreement), slot=instant(row.slot), fire=instant(row.fire), reason=reason, text=text
         )
@@ -188,7 +188,7 @@ async def _report(
     rows = parity_rows(state, records, fires, now, late)
     return ShadowReport(
         status=ShadowStatus.of(state, parity_of(rows)), begin=to_datetime(begin), end=to_datetime(end),
-        tolerance=late, rows=tuple(map(ShadowSlot.of, rows)),
+        tolerance=late, rows=tuple(ShadowSlot.of(each, late) for each in rows),
     )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ async def _heard(store: Store, name: str, begin: int, end: int) -> Sequence[int]
 _WITHOUT_REASON: Mapping[str, str] = {"ran": "it ran", "to_come": "it has not come yet"}
 
 
-def _reason_of(row: ParityRow) -> tuple[str | None, str]:
+def _reason_of(row: ParityRow, tolerance: int) -> tuple[str | None, str]:
     """Why Tickwise would not have started what the other scheduler has, or the other way round."""
     if row.agreement is Agreement.BOTH:
         return None, ""
@@ -211,5 +211,7 @@ def _reason_of(row: ParityRow) -> tuple[str | None, str]:
     if row.record is not None:
         reason: Any = row.record.reason
         return reason, slot_text(row.record) or _WITHOUT_REASON.get(str(row.record.state), "")
+    if row.nearest is not None and -EARLY <= (row.fire or 0) - row.nearest <= tolerance:
+        return "again", "another fire was heard of this slot"
     near = "" if row.nearest is None else f"; the nearest is {to_datetime(row.nearest):%Y-%m-%d %H:%M:%S} UTC"
     return "no_slot", f"the schedule has no slot there{near}"

@@ -18,6 +18,7 @@ from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import check_exists, hidden, open_store
 from .definition_sync import DefinitionSync
 from .enqueue import enqueue_group
+from .events import EventGate
 from .group_commit import GroupCommit
 
 __all__ = ["Access", "LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
@@ -29,6 +30,7 @@ class StoreOfLoop:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.enqueues = GroupCommit(partial(enqueue_group, store))
+        self.events = EventGate(store)
         self.definitions = DefinitionSync(store)
         self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
         self.lock = asyncio.Lock()

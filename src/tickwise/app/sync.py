@@ -24,6 +24,7 @@ from .sync_methods import (
     Face,
     SyncBlackouts,
     SyncCalendars,
+    SyncEvents,
     SyncJobs,
     SyncPlaySession,
     SyncRuns,
@@ -51,6 +52,7 @@ class Tickwise(Face):
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
         self.blackouts = SyncBlackouts(self._awaited.blackouts, loop_thread)
+        self.events = SyncEvents(self._awaited.events, loop_thread)
         self.calendars = SyncCalendars(self._awaited.calendars, loop_thread)
         self.shadow = SyncShadows(self._awaited.shadow, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)

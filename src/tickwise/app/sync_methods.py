@@ -11,6 +11,7 @@ from typing import Any
 from ..core.errors import InputError
 from .blackouts import Blackouts
 from .calendar_manager import Calendars
+from .events import Events
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
@@ -62,6 +63,7 @@ SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncBlackouts = _synchronous_class(Blackouts, "SyncBlackouts")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncEvents = _synchronous_class(Events, "SyncEvents")
 SyncCalendars = _synchronous_class(Calendars, "SyncCalendars")
 SyncShadows = _synchronous_class(Shadows, "SyncShadows")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")

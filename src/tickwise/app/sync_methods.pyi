@@ -9,6 +9,9 @@ from .blackouts import Blackouts
 from .calendar_manager import CalendarInfo
 from .calendar_manager import CalendarYear
 from .calendar_manager import Calendars
+from .events import AcceptedEvent
+from .events import EventInfo
+from .events import Events
 from .explain import Explanation
 from .loop_thread import LoopThread
 from .managers import Adoption
@@ -164,6 +167,22 @@ class SyncJobs:
         ...
 
     def list(self) -> list[str]:
+        ...
+
+class SyncEvents:
+    """Events by schedule."""
+    _awaited: Events
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Events, loop_thread: LoopThread) -> None:
+        ...
+
+    def send(self, name: str, data: Any=None, *, key: str | None=None) -> AcceptedEvent:
+        """Send an event to a schedule. The same key within its window is the same event (S70)."""
+        ...
+
+    def list(self, name: str, limit: int=...) -> list[EventInfo]:
+        """The newest events of a schedule, and what became of each; older ones as far as they had a run."""
         ...
 
 class SyncSources:

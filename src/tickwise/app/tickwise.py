@@ -29,6 +29,7 @@ from ..testing.clock import FakeClock
 from .blackouts import Blackouts
 from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
+from .events import EventGate, Events
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
 from .hooks import Hooks
@@ -80,6 +81,7 @@ class AsyncTickwise:
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
         self.blackouts = Blackouts(self.store)
+        self.events = Events(self.store, self._event_gate)
         self.calendars = Calendars(self.store)
         self.shadow = Shadows(self.store)
         self.sources = Sources(self.store, lambda: self.declared)
@@ -142,6 +144,9 @@ class AsyncTickwise:
                     await opened.definitions.define_all(new.values(), self._source)
                     opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened
+
+    async def _event_gate(self) -> EventGate:
+        return (await self.opened()).events
 
     def _undefined(self, opened: StoreOfLoop) -> dict[str, JobDefinition]:
         """Jobs that the code has declared and the store does not have."""

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
+from ..core.events import OnEvent, events_of_params, own_params
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule, Shadow
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
@@ -97,6 +98,7 @@ class ScheduleInfo:
     created_at: datetime
     updated_at: datetime
     finished: bool = False
+    waits_for_events: bool = False  # it runs on events, so no time is its next (S71)
     waits: str = ""  # what its oldest pending slot waits for
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
     skips: tuple[Mapping[str, Any], ...] = ()  # slots to come that a person does not want (S66)
@@ -111,6 +113,7 @@ class ScheduleInfo:
     def of(cls, row: ScheduleRow, **more: Any) -> Self:
         state, definition = row.schedule, row.schedule.definition
         pause, ticking = state.paused, state.ticking or definition.policy.ticking
+        waits_for_events = isinstance(definition.times, OnEvent)
         return cls(
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
             timezone=definition.times.zone.name, source=definition.source,
@@ -120,7 +123,9 @@ class ScheduleInfo:
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
             created_at=_sure(row.created_at), updated_at=_sure(row.updated_at),
-            finished=row.next_slot is None and not (pause or state.blackouts or row.unreadable),
+            finished=row.next_slot is None
+            and not (pause or state.blackouts or row.unreadable or waits_for_events),
+            waits_for_events=waits_for_events,
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
@@ -173,6 +178,7 @@ class RunInfo:
     finished_at: datetime | None
     worker: str | None
     params: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[Mapping[str, Any], ...] = ()  # that it runs for (S71)
     result: Any = None
     error: str = ""
     key: str | None = None
@@ -189,7 +195,8 @@ class RunInfo:
             trigger_label=f"{row.trigger}:{row.label}" if row.label else str(row.trigger), state=str(row.state),
             queue=row.queue, attempt=row.attempt, created_at=_sure(row.created_at), due_at=_sure(row.due_at),
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
-            params=row.params or {}, result=row.result, error=row.error, key=row.key, waits=waits,
+            params=own_params(row.params or {}), events=events_of_params(row.params or {}),
+            result=row.result, error=row.error, key=row.key, waits=waits,
             priority=row.priority, cancelling=row.cancelling, by=row.by, waits_for=row.waits_for,
             hand_over=None if row.hand_over is None else HandOverInfo.of(row.hand_over),
         )  # fmt: skip

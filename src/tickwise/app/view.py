@@ -30,6 +30,7 @@ from ..stores.records import (
 )
 from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
+from .events import EventInfo, list_events
 from .explain import Explanation, why, why_run
 from .late_slots import LateSlots, late_slots
 from .replay import ReplayedPast, replay_schedule
@@ -109,6 +110,10 @@ class View:
             known = [one.schedule.name for one in page.items if self._sees(one.schedule.job)]
             raise _not_found("schedule", name, known)
         return row
+
+    async def events(self, name: str, limit: int) -> list[EventInfo]:
+        """The newest events of a schedule, and what became of each."""
+        return await list_events(self._store, await self.schedule(name), limit)
 
     async def stored_schedule(self, name: str) -> StoredSchedule:
         row = await self.schedule(name)

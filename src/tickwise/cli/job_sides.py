@@ -1,6 +1,8 @@
 """The two sides of `tickwise diff`: job files, a folder at a git revision, or a store.
 
 A revision is read out of git's objects into a temporary folder; the working folder and the index stay as they are.
+The default zone and the templates are those of the side itself: the tickwise.toml of its folder, or of the nearest
+folder above it. A folder without one has the settings of this folder, a revision has none.
 """
 
 import asyncio
@@ -9,12 +11,13 @@ import tarfile
 from collections.abc import Iterable
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from ..config import load
+from ..config import FILE, load
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..core.states import RunState
@@ -40,7 +43,9 @@ def read_side(text: str, source: str | None) -> JobSide:
         return asyncio.run(_read_store(load({"store": None if text == _STORE else text}).store, source))
     if ":" in text and not Path(text).exists():
         return JobSide(text, _read_revision(text))
-    return JobSide(text, read_jobs(Path(text)))
+    path = Path(text).absolute()
+    above = (folder / FILE for folder in (path, *path.parents))
+    return JobSide(text, read_jobs(Path(text), next((file for file in above if file.is_file()), None)))
 
 
 async def _read_store(url: str, source: str | None) -> JobSide:
@@ -99,10 +104,23 @@ def _read_revision(text: str) -> list[JobDefinition]:
         else:
             archive = _git("-C", top, "archive", "--format=tar", found, wanted=text)
             _extract(archive, path, text)
+        settings = Path(folder) / FILE
+        settings.write_bytes(_settings_of_revision(text))
         try:
-            return read_jobs(path)
+            return read_jobs(path, settings)
         except InputError as error:
             raise InputError(str(error).replace(str(path), text)) from None
+
+
+def _settings_of_revision(text: str) -> bytes:
+    """The settings of REV:PATH, from the nearest folder at or above the path; nothing if it has none."""
+    revision, _, path = text.partition(":")
+    here = _git("rev-parse", "--show-prefix", wanted=text).decode().strip() if path.startswith(".") else ""
+    place = PurePosixPath(normpath(here + path))
+    known = _git("ls-tree", "-r", "-z", "--name-only", "--full-tree", revision, wanted=text).decode().split("\0")
+    files = [str(folder / FILE) for folder in (place, *place.parents)]
+    found = next((file for file in files if file in known), None)
+    return _git("cat-file", "blob", f"{revision}:{found}", wanted=text) if found else b""
 
 
 def _extract(archive: bytes, folder: Path, wanted: str) -> None:

@@ -17,6 +17,8 @@ def format_next_run(one: dict[str, Any]) -> Text:
         return Text("in shadow", "dim")
     if one["next_run_at"] is not None:
         return Text(format_time(one["next_run_at"], one["timezone"]))
+    if one["waits_for_events"] and not (one["unreadable"] or one["paused"]):
+        return Text("on an event")
     return in_colour("unreadable" if one["unreadable"] else "paused" if one["paused"] else "finished")
 
 

@@ -16,6 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from .model import Schedule
+from .parity import parity_at_a_glance
 from .payload import first_line
 from .reasons import Reason
 from .slot_history import SlotRecord, SlotState
@@ -27,11 +28,14 @@ SOON = 600  # seconds within which a next slot may mend a failure, or a wait may
 OVERDUE = 60  # a pending slot is looked at at least once a minute (S15)
 _IN_A_ROW = 3  # runs that end alike before it is no accident
 _SILENT_SLOTS = 10
+_DAY = 86_400
 _RUN_IN_THE_WAY = frozenset({Reason.OVERLAP.code, Reason.LANES_FULL.code})
 WITHOUT_RUN = frozenset({
     Reason.OVERLAP, Reason.LANES_FULL, Reason.DEPENDENCY_MISSING, Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY,
 })  # fmt: skip
 """Reasons for which a slot was skipped although somebody may have wanted its run."""
+SHADOWED = frozenset({Reason.SHADOW, Reason.SEEN})
+"""What is recorded of schedules that another scheduler starts."""
 _WITHOUT_RUN = frozenset(reason.code for reason in WITHOUT_RUN)
 _TIMEOUT = re.compile(r"timed out after (\w+)")
 _OPEN = frozenset({SlotState.TO_COME, SlotState.WAITING})
@@ -60,6 +64,8 @@ class Cause(StrEnum):
     SILENT = "silent"
     UNDELIVERED = "undelivered"
     PAUSED = "paused"
+    IN_SHADOW = "in_shadow"
+    STARTED_TWICE = "started_twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +311,51 @@ def silent(health: ScheduleHealth) -> Attention | None:
     )  # fmt: skip
 
 
+def in_shadow(health: ScheduleHealth) -> Attention | None:
+    """The schedule is in shadow: whether its fires agree, so that it can be adopted (S80)."""
+    schedule, shadow = health.schedule, health.schedule.shadow
+    found = parity_at_a_glance(schedule, health.now)
+    if not schedule.in_shadow or shadow is None or not (found.ours or found.fires >= _IN_A_ROW):
+        return None
+    since = f"is in shadow since {to_datetime(shadow.since):%Y-%m-%d}"
+    counts = {"both": found.both, "theirs": found.theirs, "ours": found.ours}
+    report = Remedy(do="command", label="Compare", command=f"tickwise shadow report {schedule.name}")
+    if not found.fires:
+        text = f"{since}, and no fire of the other scheduler was heard"
+        return health.needs(
+            Cause.IN_SHADOW, Severity.NOTE, text, since=shadow.since, counts=counts, remedies=(report,)
+        )
+    if not found.agrees:
+        text = f"{since}: {found.both} of {found.fires} fires agree"
+        text += f", {_slots(found.ours)} without a fire" if found.ours else ""
+        return health.needs(
+            Cause.IN_SHADOW, Severity.WARNING, text, since=shadow.since, counts=counts, remedies=(report,)
+        )
+    adopt = Remedy(do="command", label="Adopt", command=f"tickwise shadow adopt {schedule.name}")
+    text = f"{since}; {found.both} of {found.fires} fires agree: adopt it"
+    return health.needs(
+        Cause.IN_SHADOW, Severity.NOTE, text, since=shadow.since, counts=counts, remedies=(adopt, report)
+    )
+
+
+def started_twice(health: ScheduleHealth) -> Attention | None:
+    """Tickwise starts the job, and another scheduler still does, too (S80)."""
+    schedule, shadow = health.schedule, health.schedule.shadow
+    if schedule.in_shadow or shadow is None or shadow.adopted_at is None:
+        return None
+    fires = [fire for fire in shadow.fires if fire.at > (shadow.adopted_at or 0)]
+    if not fires or fires[-1].at + _DAY < health.now:
+        return None
+    times = "once" if len(fires) == 1 else f"{len(fires)} times"
+    return health.needs(
+        Cause.STARTED_TWICE, Severity.WARNING, f"is also started by another scheduler, {times} since its adoption",
+        detail="remove it there", since=fires[0].at, counts={"fires": len(fires)}, remedies=(health.why(),),
+    )  # fmt: skip
+
+
 _RULES: tuple[Callable[[ScheduleHealth], Attention | None], ...] = (
     broken_schedule, missed_while_paused, silent_ticker, failing, late, unmet, outlasted, waits_for, silent,
+    in_shadow, started_twice,
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from .cron import Recurrence
+from .events import EventSlots
 from .model import Decision, Trigger
 from .reasons import Reason
 from .states import FINAL, RunState
@@ -61,7 +62,7 @@ class DefinedSpan(NamedTuple):
 
     after: int
     until: int
-    times: Recurrence
+    times: Recurrence | EventSlots
 
     def names(self, slot: int) -> bool:
         return self.times.after(slot - 1) == slot

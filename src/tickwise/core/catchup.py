@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .definition import Policy
+from .events import OnEvent
 from .model import Schedule, ScheduleFacts
-from .slots import count_slots, due_at, next_slot, previous_slot
+from .slots import count_slots, due_at, due_until, next_slot, previous_slot
 
 DEFAULT_GRACE = 60
 
@@ -99,10 +100,11 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
     if schedule.reopened:
         again = tuple(t for t in schedule.reopened if t not in own.slots_with_run)
         schedule = schedule._replace(reopened=again)
-    newest, coming = previous_slot(schedule, now + 1), None
+    until = due_until(schedule, now)
+    newest, coming = previous_slot(schedule, until + 1), None
     if newest is not None and newest > schedule.cursor and due_at(schedule, newest) > now:
         newest, coming = previous_slot(schedule, newest), newest
-    coming = coming or next_slot(schedule, max(now, schedule.cursor))
+    coming = coming or next_slot(schedule, max(until, schedule.cursor))
     next_due = None if coming is None else due_at(schedule, coming)
     if newest is None or newest <= schedule.cursor:
         return Backlog(schedule, None, None, schedule.last_missed_slot, next_due)
@@ -113,7 +115,8 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
 def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> int:
     """The newest slot that this pass is the first to meet, and too late; or the one found before."""
     slot: int | None = newest
-    if schedule.definition.policy.grace is not None:
+    is_of_events = isinstance(schedule.definition.times, OnEvent)
+    if schedule.definition.policy.grace is not None and not is_of_events:
         slot = newest_due(schedule, now - schedule.definition.policy.grace - 1)
         judged = max(schedule.last_seen_slot, schedule.cursor)
         return (
@@ -134,6 +137,9 @@ def newest_due(schedule: Schedule, by: int) -> int | None:
 
 
 def _default_grace(schedule: Schedule, slot: int) -> int:
-    """A minute, but not past the next slot: so at most two slots are on time at once."""
+    """A minute, but not past the next slot: so at most two slots are on time at once. Events have all of it."""
+    if isinstance(schedule.definition.times, OnEvent):
+        grace = schedule.definition.policy.grace
+        return DEFAULT_GRACE if grace is None else grace
     following = next_slot(schedule, slot)
     return DEFAULT_GRACE if following is None else min(DEFAULT_GRACE, following - due_at(schedule, slot))

@@ -17,6 +17,8 @@ from .cron.recurrences import At
 from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
+from .event_inbox import EventsReceived, receive
+from .events import EventInbox, OnEvent, restamped
 from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
@@ -24,7 +26,7 @@ from .reasons import Reason
 from .reschedule import move_next
 from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
-from .slots import next_slot, note_move, summed_up
+from .slots import next_slot, note_move, received_until, summed_up
 from .timeparse import iso
 
 TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
@@ -158,6 +160,7 @@ Change: TypeAlias = (
     | BackfillAsked
     | BackfillCancelled
     | Adopted
+    | EventsReceived
     | FireSeen
     | ShadowAdopted
     | ShadowResumed
@@ -241,6 +244,9 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
     most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
         schedule, decisions = _drop(schedule, Reason.CATCHUP_OFF, now)
+    elif isinstance(schedule.definition.times, OnEvent) and not isinstance(definition.times, OnEvent):
+        schedule, decisions = _drop(schedule, Reason.NO_EVENTS, now)
+        schedule = schedule._replace(inbox=EventInbox())
     elif most is not None and schedule.runs_made >= most:  # S34
         schedule, decisions = _drop(schedule, Reason.FINISHED, now, str(most))
     else:
@@ -262,7 +268,8 @@ def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> 
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    changed = schedule._replace(definition=definition, edited_at=now, reopened=still)
+    inbox = schedule.inbox._replace(pending=restamped(schedule.inbox.pending, schedule.cursor))
+    changed = schedule._replace(definition=definition, edited_at=now, reopened=still, inbox=inbox)
     return without_lost_skips(changed)
 
 
@@ -280,7 +287,8 @@ def _delete(schedule: Schedule, _change: Deleted, now: int) -> ChangeResult:
 
 def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
-    return ChangeResult((dropped._replace(cursor=now, last_seen_slot=now, last_missed_slot=now),), decisions)
+    to = max(now, dropped.cursor) if isinstance(schedule.definition.times, OnEvent) else now  # no slot comes again
+    return ChangeResult((dropped._replace(cursor=to, last_seen_slot=to, last_missed_slot=to),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -289,9 +297,10 @@ def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tup
     again, moved = schedule.reopened, schedule.moved
     if again:
         decisions += (Decision(schedule.name, reason, again[0], again[-1], len(again), detail),)
-    decisions += summed_up(schedule, schedule.cursor, now, reason, detail)
+    until = received_until(schedule, now)
+    decisions += summed_up(schedule, schedule.cursor, until, reason, detail)
     moved = moved if moved and moved.to > now else None
-    cursor = max(schedule.cursor, now)
+    cursor = max(schedule.cursor, until)
     return schedule._replace(cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
 
 
@@ -370,6 +379,10 @@ def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) 
     return ChangeResult((schedule._replace(backfill=None),))
 
 
+def _receive(schedule: Schedule, change: EventsReceived, now: int) -> ChangeResult:
+    return ChangeResult((receive(schedule, change, now),))
+
+
 def _adopt(schedule: Schedule, change: Adopted, _now: int) -> ChangeResult:
     return ChangeResult((schedule._replace(ticking=change.ticking),))
 
@@ -389,4 +402,5 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,
     Adopted: _adopt,
+    EventsReceived: _receive,
 }

@@ -26,6 +26,7 @@ from .cron.rule import Rule
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
+from .events import OnEvent
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 from .read_only_dict import ReadOnlyDict
@@ -46,6 +47,7 @@ _TAGS: dict[type, str] = {
     Script: "script",
     PythonCall: "python",
     HttpCall: "http",
+    OnEvent: "event",
     JobCall: "job",
 }
 
@@ -319,7 +321,7 @@ _LEAVES: dict[Any, _Coder] = {
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
     DaySet: _Coder(lambda days: str(_expect(days, DaySet)), lambda data: DaySet.read(_expect(data, str))),
-    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnCalendar),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnCalendar, OnEvent),
 }
 _LEAVES |= {Rule: _without(Rule, "times"), OnCalendar: _without(OnCalendar, "fitting", "moved")}
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
+from .events import own_params
 from .parameters import Parameters
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
@@ -358,7 +359,7 @@ class JobDefinition:
     def check_params(self, given: Mapping[str, Any]) -> None:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
-            known.check(f"the job {self.name}", {**self.params, **given})
+            known.check(f"the job {self.name}", {**self.params, **own_params(given)})
 
 
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ class TickwiseError(Exception):
 
     http_status = 500
     exit_code = 1
+    retry_after: int | None = None  # seconds after which asking again may help
 
     def __init__(
         self, text: str = "", *, field: str | None = None, position: int | None = None, nearest: str | None = None

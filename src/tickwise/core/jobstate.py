@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeAlias
 from .change import Added, BackfillAsked, Change, Deleted, Resumed, Switched, Updated, apply_change
 from .cron import Recurrence
 from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy
+from .event_inbox import EventsReceived
 from .model import (
     Decision,
     Facts,
@@ -46,7 +47,7 @@ UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked 
 # Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = (
     "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "blackouts",
-    "deadlines",
+    "deadlines", "inbox",
 )  # fmt: skip
 SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
@@ -215,6 +216,8 @@ class JobState(NamedTuple):
         """Apply a person's request to one schedule."""
         if isinstance(change, BackfillAsked) and change.history_from is None:
             change = replace(change, history_from=self.history_from)
+        if isinstance(change, EventsReceived) and name in self.schedules:
+            change = replace(change, slots_to=self.schedules[name].last_slot or 0)
         job = apply_to(self, name, change, now)
         return job._replace(changed=job.changed | {name})
 

@@ -16,6 +16,7 @@ from collections.abc import Collection
 
 from .model import Decision, Schedule
 from .reasons import Reason, Verdict
+from .slots import slot_times
 
 _HOUR = 3_600
 
@@ -27,7 +28,7 @@ class Journal:
 
     def __init__(self, schedule: Schedule) -> None:
         self.open = schedule.records
-        self._times = schedule.definition.times
+        self._times = slot_times(schedule)
         self._told: dict[tuple[str, Reason, int], Decision] = {}
 
     @property

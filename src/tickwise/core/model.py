@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .blackout import Blackout
 from .definition import Overlap, ScheduleDefinition, Ticking
+from .events import EventInbox, ReceivedEvent
 from .reasons import Reason, Verdict
 from .states import RunState
 
@@ -201,6 +202,7 @@ class Schedule(NamedTuple):
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
     blackouts: tuple[Blackout, ...] = ()  # that are for its job, as far as they are not over (S62)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
+    inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
     shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
@@ -315,6 +317,7 @@ class Start(NamedTuple):
     slot: int
     trigger: Trigger
     lane: int
+    events: tuple[ReceivedEvent, ...] = ()  # that the slot stands for (S71)
 
 
 class PlannedCancel(NamedTuple):

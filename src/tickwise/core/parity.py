@@ -134,10 +134,10 @@ def parity_of(rows: Sequence[ParityRow]) -> Parity:
 def parity_at_a_glance(schedule: Schedule, now: int) -> Parity:
     """The same from what the schedule itself remembers: its newest fires, and its times as they are."""
     shadow = schedule.shadow
-    if shadow is None or not shadow.fires:
+    if shadow is None:
         return Parity()
-    tolerance = tolerance_of(schedule)
-    begin = max(shadow.since, shadow.fires[0].at - tolerance - 1)
+    tolerance, now = tolerance_of(schedule), min(now, shadow.adopted_at or now)
+    begin = max(shadow.since, min((fire.at for fire in shadow.fires), default=0) - tolerance - 1)
     slots = sorted(islice(_slots_back(schedule, now, begin), _MAX_SLOTS))
     begin = begin if len(slots) < _MAX_SLOTS else slots[0] - 1
     fires = [*fires_between(schedule, (fire.at for fire in shadow.fires), begin, now, tolerance)]

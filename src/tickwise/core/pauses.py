@@ -6,7 +6,7 @@ from .definition import Catchup
 from .model import Decision, Disabled, Pause, Schedule
 from .policy import catchup_mode
 from .reasons import Reason
-from .slots import note_move, passed_over, summed_up
+from .slots import due_until, note_move, passed_over, summed_up
 
 Decided: TypeAlias = tuple[Schedule, tuple[Decision, ...]]
 
@@ -28,12 +28,13 @@ def end_pause(
     mode = catchup_mode(schedule)
     wanted = run_missed if run_missed is not None else mode is Catchup.ALL
     if wanted and mode is Catchup.SKIP:  # judged as on time, or none would run
-        return schedule._replace(last_seen_slot=max(schedule.last_seen_slot, now)), moved_over
+        return schedule._replace(last_seen_slot=max(schedule.last_seen_slot, due_until(schedule, now))), moved_over
     if wanted:
-        return schedule._replace(last_missed_slot=max(schedule.last_missed_slot, now)), moved_over
-    since = max(since, schedule.cursor)
-    decisions = summed_up(schedule, since, now, Reason.PAUSED, _who_and_why(pause))
-    return passed_over(schedule, since, now), moved_over + decisions
+        missed_to = max(schedule.last_missed_slot, due_until(schedule, now))
+        return schedule._replace(last_missed_slot=missed_to), moved_over
+    since, until = max(since, schedule.cursor), due_until(schedule, now)
+    decisions = summed_up(schedule, since, until, Reason.PAUSED, _who_and_why(pause))
+    return passed_over(schedule, since, until), moved_over + decisions
 
 
 def _who_and_why(pause: Pause | None) -> str:

@@ -14,6 +14,7 @@ from .blackout import rest_end
 from .catchup import Backlog, Pending, newest_due
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, RetryPolicy
+from .events import OnEvent
 from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
 from .reasons import Reason
 from .timeparse import format_duration, iso
@@ -131,9 +132,9 @@ def sieves(stop: int | None) -> tuple[Sieve, ...]:
 
 
 def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFacts) -> Skip | None:
-    """Whether a slot has been done already, by another slot, by hand, or by any success (S17-S19)."""
+    """Whether a slot has been done already, by another slot, by hand, or by a success (S17-S19); no event has."""
     late_all = pending.missed and catchup_mode(schedule) is Catchup.ALL
-    if late_all or schedule.definition.kind is Kind.RESTART:
+    if late_all or isinstance(schedule.definition.times, OnEvent) or schedule.definition.kind is Kind.RESTART:
         return None
     if own.last_slot_with_run is not None and own.last_slot_with_run >= pending.slot:
         return Skip(Reason.ALREADY_DONE, f"the slot {iso(own.last_slot_with_run)} has a run")

@@ -163,6 +163,11 @@ class Reason(Enum):
         "catch-up was turned off while it was pending",
         "Backfill the range if it must run after all.",
     )
+    NO_EVENTS = (
+        "no_events", Verdict.SKIPPED,
+        "the schedule was changed to run at times, and on events no longer, while it was pending",
+        "Trigger the job if it must run after all.",
+    )
     RESET = (
         "reset", Verdict.SKIPPED,
         "a person reset the schedule, which drops its backlog",

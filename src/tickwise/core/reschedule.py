@@ -6,6 +6,7 @@ from .cron.calendar_days import OnCalendar
 from .cron.recurrences import Window
 from .cron.rule import Rule
 from .errors import ConflictError, InputError
+from .events import OnEvent
 from .model import Decision, Move, Schedule
 from .pauses import Decided
 from .reasons import Reason
@@ -16,6 +17,10 @@ from .timeparse import iso
 def move_next(schedule: Schedule, to: int, now: int) -> Decided:
     """The schedule with its next fire at an instant; refused where none can be."""
     until = schedule.definition.policy.until
+    if isinstance(schedule.definition.times, OnEvent):
+        raise InputError(
+            f"{schedule.name} runs on events: send it one instead, tickwise events send {schedule.name}"
+        )
     if schedule.finished:
         raise InputError(f"{schedule.name} has made its {schedule.runs_made} runs: raise max_runs first")
     if to < now - grace_of(schedule.definition.policy):

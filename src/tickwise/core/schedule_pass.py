@@ -12,6 +12,7 @@ from .advance_requests import apply_advance_requests
 from .catchup import Backlog, Pending, backlog
 from .deadlines import judge
 from .definition import Kind, Overlap
+from .event_inbox import events_of, with_decided
 from .journal import Journal
 from .model import (
     Decision,
@@ -104,7 +105,8 @@ class SchedulePass:
         slot, name = pending.slot, self.schedule.name
         match verdict:
             case Go(lane):
-                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                events = events_of(self.schedule, slot) if self.schedule.inbox.pending else ()
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane, events))
                 self._journal.close()
                 self._pass(slot)
             case Skip(reason, detail, cancel):
@@ -172,7 +174,9 @@ class SchedulePass:
         """The schedule with all that is decided of its slots."""
         work, cursor = self._work, self._cursor
         made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
+        inbox = with_decided(work._replace(cursor=cursor), self.now) if any(work.inbox) else work.inbox
         return work._replace(
+            inbox=inbox,
             cursor=cursor,
             last_seen_slot=max(work.last_seen_slot, self._newest or work.last_seen_slot),
             last_missed_slot=max(work.last_missed_slot, self._missed_to),

@@ -17,7 +17,7 @@ from .blackout import window_at
 from .blackout_slots import waits_for_window
 from .model import Decision, Schedule, Trigger
 from .reasons import Reason, Verdict
-from .slots import count_slots, due_at, previous_slot
+from .slots import count_slots, due_at, due_until, previous_slot, recorded_times
 from .states import RunState
 
 _FAR = 1 << 40  # after all that is asked for
@@ -137,10 +137,11 @@ class SlotLedger:
         self, schedule: Schedule, decisions: Iterable[Decision], now: int, *, paused: bool, readable: bool = True
     ) -> None:
         self._schedule = schedule
-        self._times = schedule.definition.times
+        self._times = recorded_times(schedule)
         self._paused, self._readable = paused, readable
         self._window = window_at(schedule.blackouts, now)
         self._ranges = self._uncovered([decision for decision in decisions if decision.is_final])
+        now = due_until(schedule, now)
         newest = previous_slot(schedule, now + 1)
         is_early = newest is not None and due_at(schedule, newest) > now  # by its jitter (S36)
         self._due_until = newest - 1 if is_early and newest is not None else now

@@ -8,34 +8,63 @@ they hide.
 from collections.abc import Iterator
 from hashlib import blake2b
 
+from .cron import Recurrence
+from .events import EventSlots, OnEvent, is_due_at_once, known_slots, pending_slots
 from .model import Decision, Move, Schedule
 from .reasons import Reason
 from .timeparse import iso
 
 
+def slot_times(schedule: Schedule) -> Recurrence | EventSlots:
+    """What names its slots: its definition or, of an event job, the events that wait (S71)."""
+    times = schedule.definition.times
+    return pending_slots(times, schedule.inbox) if isinstance(times, OnEvent) else times
+
+
+def recorded_times(schedule: Schedule) -> Recurrence | EventSlots:
+    """The same with the events that were decided a short time ago."""
+    times = schedule.definition.times
+    return known_slots(times, schedule.inbox) if isinstance(times, OnEvent) else times
+
+
+def due_until(schedule: Schedule, now: int) -> int:
+    """Up to which second its slots may be due by now: those of single events may lie ahead."""
+    times = schedule.definition.times
+    if not isinstance(times, OnEvent) or not schedule.inbox.pending or not is_due_at_once(times):
+        return now
+    return max(now, schedule.inbox.pending[-1].slot)
+
+
+def received_until(schedule: Schedule, now: int) -> int:
+    """The newest second that what has been received by now has made a slot, or now."""
+    times = schedule.definition.times
+    known = pending_slots(times, schedule.inbox).slots if isinstance(times, OnEvent) else ()
+    return max((now, *known[-1:]))
+
+
 def next_slot(schedule: Schedule, after: int) -> int | None:
     """The first slot strictly after an instant."""
-    end = _end(schedule)
+    end, times = _end(schedule), slot_times(schedule)
     if end is None and not (schedule.moved or schedule.dropped):
-        return schedule.definition.times.after(after)
+        return times.after(after)
     moved_to = schedule.moved.to if schedule.moved and schedule.moved.to > after else None
-    slot = schedule.definition.times.after(after)
+    slot = times.after(after)
     while slot is not None and (hole := _hole_around(schedule, slot)):
-        slot = schedule.definition.times.after(hole[1])
+        slot = times.after(hole[1])
     found = min((t for t in (slot, moved_to) if t is not None), default=None)
     return None if found is None or (end is not None and found > end) else found
 
 
 def previous_slot(schedule: Schedule, before: int) -> int | None:
     """The last slot strictly before an instant."""
-    end = _end(schedule)
+    end, times = _end(schedule), slot_times(schedule)
     if end is None and not (schedule.moved or schedule.dropped):
-        return schedule.definition.times.before(before)
+        return times.before(before)
     before = before if end is None else min(before, end + 1)
     moved_to = schedule.moved.to if schedule.moved and schedule.moved.to < before else None
-    slot = schedule.definition.times.before(before)
+    slot = times.before(before)
     while slot is not None and (hole := _hole_around(schedule, slot)):
-        slot = schedule.definition.times.before(hole[0] + 1)
+        slot = times.before(hole[0] + 1)
     return max((t for t in (slot, moved_to) if t is not None), default=None)
 
 
@@ -43,7 +72,7 @@ def count_slots(schedule: Schedule, after: int, until: int) -> int:
     """How many slots lie after the one instant and not after the other."""
     end = _end(schedule)
     until = until if end is None else min(until, end)
-    times, found = schedule.definition.times, 0
+    times, found = slot_times(schedule), 0
     for start, end in _between_holes(schedule, after, until):
         found += times.count(start, end)
     moved = schedule.moved
@@ -54,6 +83,8 @@ def count_slots(schedule: Schedule, after: int, until: int) -> int:
 
 def due_at(schedule: Schedule, slot: int) -> int:
     """When a slot is due: later by its jitter, but before the next slot (S36); a moved one at its own time."""
+    if schedule.inbox.pending:
+        return _event_due_at(schedule, slot)
     jitter = schedule.definition.policy.jitter
     if not jitter or (schedule.moved and schedule.moved.to == slot):
         return slot
@@ -61,6 +92,13 @@ def due_at(schedule: Schedule, slot: int) -> int:
     room = jitter if following is None else min(jitter, following - slot)
     digest = blake2b(f"{schedule.name}\0{slot}".encode(), digest_size=8).digest()
     return slot + int.from_bytes(digest, "big") % room
+
+
+def _event_due_at(schedule: Schedule, slot: int) -> int:
+    times = schedule.definition.times
+    if not isinstance(times, OnEvent) or not is_due_at_once(times):
+        return slot
+    return next((event.at for event in schedule.inbox.pending if event.slot == slot), slot)
 
 
 def _end(schedule: Schedule) -> int | None:

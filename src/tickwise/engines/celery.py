@@ -1,4 +1,4 @@
-"""Tickwise in a Celery app: `install` for its workers, `Scheduler` for its beat.
+"""Tickwise in a Celery app: `install` for its workers, `Scheduler` for its beat, `tell_fires` for shadow mode.
 
     app = Celery("proj", broker="redis://…")
     tickwise.engines.celery.install(app)
@@ -23,9 +23,10 @@ from ..core.definition import JobDefinition
 from ..core.errors import no_such
 from ..runtime.engines.celery import TASK
 from .beat import Scheduler
+from .beat_fires import tell_fires
 from .remote import FunctionOf, execute_attempt, imported_function
 
-__all__ = ["Scheduler", "install"]
+__all__ = ["Scheduler", "install", "tell_fires"]
 
 
 def install(app: Celery) -> Task:

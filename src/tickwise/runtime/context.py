@@ -5,7 +5,7 @@ process of its own. That process imports this module, so it imports nothing heav
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -28,6 +28,7 @@ _VARIABLES = {
 _ERROR = "TICKWISE_ERROR"
 _ITEM = "TICKWISE_ITEM"
 _PARAM = "TICKWISE_PARAM_"
+_LONGEST_VARIABLE = 100_000  # bytes; the system takes 128 KiB
 
 
 class Cancellation:
@@ -56,6 +57,7 @@ class Run:
     log: Callable[[str], None]  # writes a line, or several, to the run's log
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of earlier steps, by name (S72)
     item: Any = None  # of a step with `foreach` (S73)
+    events: tuple[Mapping[str, Any], ...] = ()  # that it runs for: key, at, source, data (S71)
     cancellation: Cancellation = field(default_factory=Cancellation, repr=False, compare=False)
 
     @property
@@ -86,6 +88,7 @@ class RunContext:
     error: str = ""
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the steps that have ended, by name
     item: Any = None  # the item of a step with `foreach`
+    events: Sequence[Mapping[str, Any]] = ()  # that it runs for (S71)
 
     def facts(self) -> dict[str, str]:
         """The run as texts; empty where it has no value."""
@@ -105,7 +108,9 @@ class RunContext:
         facts = {_VARIABLES[name]: text for name, text in self.facts().items()}
         params = {f"{_PARAM}{name.upper()}": as_text(value) for name, value in self.params.items()}
         item = {} if self.item is None else {_ITEM: as_text(self.item)}
-        return facts | params | item | ({_ERROR: self.error} if self.outcome else {})
+        return (
+            facts | params | item | event_variables(self.events) | ({_ERROR: self.error} if self.outcome else {})
+        )
 
     def references(self) -> dict[str, str]:
         """The values of references as texts."""
@@ -141,6 +146,7 @@ class RunContext:
             error=self.error,
             outputs=self.outputs,
             item=self.item,
+            events=tuple(self.events),
             log=log,
             cancellation=cancellation or Cancellation(),
         )
@@ -149,7 +155,20 @@ class RunContext:
         """All fields, as JSON; `RunContext(**fields)` reads them back."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         outputs = {step: dict(values) for step, values in self.outputs.items()}
-        return fields | {"params": dict(self.params), "env": dict(self.env), "outputs": outputs}
+        events = [dict(event) for event in self.events]
+        return fields | {
+            "params": dict(self.params), "env": dict(self.env), "outputs": outputs, "events": events
+        }  # fmt: skip
+
+
+def event_variables(events: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The newest event, how many there are, and all of them as JSON; what is too long is left out."""
+    if not events:
+        return {}
+    newest, texts = events[-1], {"TICKWISE_EVENT_COUNT": str(len(events))}
+    texts |= {f"TICKWISE_EVENT_{name.upper()}": as_text(newest.get(name)) for name in ("key", "at", "source")}
+    texts |= {"TICKWISE_EVENT": as_text(newest.get("data")), "TICKWISE_EVENTS": as_text(list(events))}
+    return {name: text for name, text in texts.items() if len(text.encode()) <= _LONGEST_VARIABLE}
 
 
 def as_text(value: Any) -> str:

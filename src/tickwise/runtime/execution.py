@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.definition import may_wait
 from ..core.errors import InputError, TickwiseError
+from ..core.events import events_of_params, own_params
 from ..core.model import Trigger
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
@@ -206,5 +207,6 @@ def context_of(lease: Lease) -> RunContext:
         trigger_label=label,
         attempt=lease.attempt,
         failures=lease.failures,
-        params=lease.params or {},
+        params=own_params(lease.params or {}),
+        events=events_of_params(lease.params or {}),
     )

@@ -26,6 +26,7 @@ from ..core.change import (
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
+from ..core.event_inbox import EventsReceived, check_new_events
 from ..core.model import Pause, Trigger
 from ..core.payload import UnreadableText, check_text, clip, decode, encode
 from ..core.run_query import matches
@@ -201,6 +202,8 @@ def check_change(change: Change) -> None:
             check_second(slot, "the slot to run after all")
         case Rescheduled(to):
             check_second(to, "the new time")
+        case EventsReceived(events):
+            check_new_events(events)
         case FireSeen(at, key):
             check_second(at, "the time of a fire")
             check_text(key, "the key of a fire", LONGEST_KEY)

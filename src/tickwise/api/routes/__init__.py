@@ -27,6 +27,7 @@ from . import (
     pause,
     preview,
     proposals,
+    received_events,
     replay,
     run_search,
     runs,
@@ -41,7 +42,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
+    bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
@@ -56,3 +57,5 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route
+    for route in received_events.hooks.routes:
+        yield "", route

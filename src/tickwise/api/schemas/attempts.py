@@ -38,6 +38,7 @@ class RunFacts(ResponseModel):
     attempt: int
     failures: int = Field(description="Attempts that failed before this one.")
     params: dict[str, Any] = Field(description="Given for this run, over the job's own.")
+    events: list[Any] = Field(default=[], description="That it runs for.")
 
 
 class BeginResponse(ResponseModel):
@@ -114,6 +115,7 @@ def begin_response(begun: BegunAttempt) -> BeginResponse:
         id=run.id, job=run.job, schedule=run.schedule, slot=second(run.slot),
         previous_slot=second(run.previous_slot), trigger=str(run.trigger), trigger_label=run.trigger_label,
         attempt=run.attempt, failures=run.failures, params=dict(run.params),
+        events=[dict(event) for event in run.events],
     )  # fmt: skip
     return BeginResponse(
         run=facts,

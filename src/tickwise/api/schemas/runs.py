@@ -46,6 +46,7 @@ class RunResponse(ResponseModel):
     finished_at: datetime | None
     worker: str | None
     params: dict[str, Any]
+    events: list[Any] = Field(default=[], description="That it runs for: key, at, source and data of each.")
     result: Any
     error: str
     key: str | None
@@ -139,4 +140,4 @@ class LogResponse(ResponseModel):
 
 def run_response(info: RunInfo) -> RunResponse:
     body = RunResponse.model_validate(info)
-    return body.model_copy(update={"params": masked(body.params)})
+    return body.model_copy(update={"params": masked(body.params), "events": masked(body.events)})

@@ -54,6 +54,7 @@ class ScheduleResponse(ResponseModel):
     created_at: datetime
     updated_at: datetime
     finished: bool
+    waits_for_events: bool = Field(description="It runs on events, so no time is its next.")
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
     skips: list[SlotSkipResponse] = Field(description="Slots to come that are not to run.")

@@ -242,5 +242,5 @@ def _print_next(rows: list[ScheduleInfo]) -> None:
 
 def _format_next(schedule: ScheduleInfo) -> str:
     if schedule.next_run_at is None:
-        return "paused" if schedule.paused else "finished"
+        return "paused" if schedule.paused else "on an event" if schedule.waits_for_events else "finished"
     return f"{schedule.next_run_at:%a %Y-%m-%d %H:%M:%S} UTC"

@@ -21,7 +21,9 @@ async def create(
     api: ApiClient,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who will use it.")],
     role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
-    scope: Annotated[list[str] | None, typer.Option(help="Only jobs named like etl-*. May be repeated.")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="Only jobs named like etl-*; viewer:* gives a lower role. Repeatable.")
+    ] = None,
     expires: Annotated[str | None, typer.Option(help="A time in UTC, or 30d from now.")] = None,
 ) -> CommandResult:
     """Create a token; it is printed only once, alone on its line."""

@@ -17,17 +17,17 @@ from ..output import AsJson, print_error, print_json, print_line
 JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a folder of them.")]
 
 
-def read_jobs(path: Path) -> list[JobDefinition]:
+def read_jobs(path: Path, settings: Path | None = None) -> list[JobDefinition]:
     """The jobs of a file or a folder; raises if any of them has a mistake."""
-    loaded = _load_path(path)
+    loaded = _load_path(path, settings)
     if loaded.errors:
         raise InputError("\n".join(str(error) for error in loaded.errors))
     return [placed.job for placed in loaded.jobs]
 
 
-def _load_path(path: Path) -> Loaded:
-    """Read job files as `tickwise serve` would here: with the zone and the templates of the settings."""
-    return with_calendars(path, read_path(path, defaults=load().of_definitions), now().date())
+def _load_path(path: Path, settings: Path | None = None) -> Loaded:
+    """Read job files as `tickwise serve` would with these settings, or with those of this folder."""
+    return with_calendars(path, read_path(path, defaults=load(file=settings).of_definitions), now().date())
 
 
 def validate(path: JobsPath, *, as_json: AsJson = False) -> None:

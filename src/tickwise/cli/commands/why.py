@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...app.explain_steps import sentence
+from ...core.errors import ConflictError, InputError, no_such
 from ..arguments import as_instant, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -27,6 +28,7 @@ async def why(
         str | None,
         typer.Option("--slot", metavar="TIME", help="In the schedule's zone; default: the newest that is due."),
     ] = None,
+    event: Annotated[str | None, typer.Option(help="The key of an event, instead of a time.")] = None,
     *,
     what_if: Annotated[
         bool, typer.Option("--what-if", help="Search the smallest change that would have let it run.")
@@ -36,6 +38,8 @@ async def why(
     path = schedule_path(name)
     zone = (await api.get(path))["timezone"]
     when = None if slot is None else as_instant(slot, zone)
+    if event is not None:
+        when = await _slot_of_event(api, name, event, given=slot is not None)
     answer = await api.get(f"{path}/why", slot=when)
     if not what_if:
         return CommandResult(answer, lambda: _print_answer(answer, zone))
@@ -49,6 +53,19 @@ def _print_remedies(answer: dict[str, Any], searched: dict[str, Any], zone: str)
     rows = [("what if", sentence(searched["text"]), "yes")]
     rows += [("", f"{one['text']}.", "do") for one in searched["remedies"]]
     print_block(_steps_table([{"what": what, "text": text, "mark": mark} for what, text, mark in rows]))
+
+
+async def _slot_of_event(api: ApiClient, name: str, key: str, *, given: bool) -> str:
+    if given:
+        raise InputError("--slot and --event both say which slot: give one of them")
+    items = (await api.get(f"{schedule_path(name)}/events", limit=1_000))["items"]
+    found = next((one for one in items if one["key"] == key), None)
+    if found is None:
+        known = [one["key"] for one in items]
+        raise no_such("event", key, known, f": see tickwise events list {name}")
+    if found["slot"] is None:
+        raise ConflictError(f"{key} has no slot yet: {found['text']}")
+    return str(found["slot"])
 
 
 def _print_answer(answer: dict[str, Any], zone: str) -> None:

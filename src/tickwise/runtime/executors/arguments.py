@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.events import own_params
 from ...core.parameters import RUN, Parameters
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -15,6 +16,7 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 def params_of(job: JobDefinition, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The job's params, overridden by those given to a run. They are copied, so a run cannot change the job's."""
+    given = own_params(given)
     return {**deepcopy(dict(job.params)), **given} if job.params else given
 
 

@@ -29,6 +29,7 @@ from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .deadline import build_deadline
 from .error import ErrorList, Loc
+from .on_event import build_event_schedules
 from .references import check_references
 from .schema import (
     ACTIONS,
@@ -85,6 +86,8 @@ def build(
         if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
         else _build_schedules(spec, builder, policies, errors)
     )
+    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)

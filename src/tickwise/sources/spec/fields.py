@@ -12,7 +12,8 @@ from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
 from ...core.definition import NAME, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
-from ...core.references import REFERENCE, output_reference
+from ...core.events import SENDERS
+from ...core.references import OUTPUT_NAME, REFERENCE, output_reference
 from ...core.timeparse import parse_duration, read_moment, read_time
 from .field_types import AnyValue, Choice, Converted, Flag, Many, Names, Number, Text, words_of
 
@@ -161,6 +162,26 @@ def _check_header_name(text: str) -> str:
     return text
 
 
+def _check_secret_name(text: str) -> str:
+    if not OUTPUT_NAME.fullmatch(text):
+        raise InputError(f"{text[:60]!r} cannot be the name of a secret: use letters, digits, _ and -")
+    return text
+
+
+def _check_event_key(text: str) -> str:
+    kind, _, where = text.partition(":")
+    parts = (
+        where.split(".")
+        if kind == "json"
+        else [where]
+        if kind == "header" and _HEADER_NAME.fullmatch(where)
+        else []
+    )
+    if not parts or not all(parts):
+        raise InputError(f"{text[:60]!r} names no key: write header:X-Delivery, or json:delivery.id for a path")
+    return text
+
+
 def _check_header_value(text: str) -> str:
     if "\n" in text or "\r" in text:
         raise InputError("a header's value stands on one line")
@@ -205,6 +226,11 @@ BLACKOUT = Choice(words_of(BlackoutMode), name="Blackout")
 TICKING = Choice(words_of(Ticking), name="Ticking")
 ROLL = Choice(words_of(Roll), name="Roll")
 OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))
+
+
+SECRET_NAME = Text(_check_secret_name)
+SENDER = Choice({sender: sender for sender in SENDERS})
+EVENT_KEY = Text(_check_event_key, pattern=r"^(header|json):.+$")
 
 
 def _check_places(places: list[int]) -> None:

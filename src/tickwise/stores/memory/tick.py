@@ -7,6 +7,7 @@ stays as it was, and due; the others of the plan go on (S16).
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from ...core.events import run_params
 from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of
 from ...core.model import Facts, Holder, RunProgress, Schedule, Start, TickPlan, Trigger
@@ -124,7 +125,7 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
             0, start.job, memory.jobs[start.job].definition, memory.jobs[start.job].requires, start.trigger, now,
             due_at=due_at(state, start.slot) * MICRO if live else now,
             times=state.definition, slot=start.slot, lane=start.lane, claimed_by=node,
-            expires_at=None if expires is None else now + expires * MICRO,
+            expires_at=None if expires is None else now + expires * MICRO, params=run_params(start.events),
         )
     )  # fmt: skip
 

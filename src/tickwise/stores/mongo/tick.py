@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...core.definition import Policy
+from ...core.events import run_params_text
 from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
@@ -266,6 +267,7 @@ def _run_document(id_: int, new: _NewRun, now: int) -> Document:
         _id=id_, job=start.job, schedule=start.schedule, slot=start.slot, lane=start.lane,
         trigger=str(start.trigger), definition=job["definition"], times=times, queue=job["queue"],
         priority=job["priority"], requires=job["requires"], created_at=now,
+        params=run_params_text(start.events),
         due_at=now if due is None else due,
         expires_at=None if policy.expires is None else now + policy.expires * MICRO,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from ...core.events import run_params_text
 from ...core.jobstate import by_job
 from ...core.model import Start, TickPlan, Trigger
 from ...core.payload import UnreadableText, clip
@@ -123,6 +124,7 @@ def _start_document(server: RedisServer, start: Start, job: JobDocument, node: s
         "times": job.entries[start.schedule]["definition"], "queue": document["queue"],
         "priority": document["priority"], "requires": document["requires"], "claimed_by": node,
         "due_at": due_at(schedule, start.slot) * MICRO if live else None,
+        "params": run_params_text(start.events),
         "expires": schedule.definition.policy.expires, "once": _is_once(server, start.job, document) or None,
     })  # fmt: skip
 

@@ -33,7 +33,7 @@ _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, definition_id bigint, "
     "schedule_definition_id bigint, queue text, priority bigint, requires text, expires_at bigint, leased boolean",
     or_ignored=False, returned="id, job_id, token IS NOT NULL AS running",
-    lane="0", trigger_name="'schedule'", due_at=f"slot * {MICRO}",
+    lane="0", trigger_name="'schedule'", due_at=f"slot * {MICRO}", params="CAST(NULL AS {text})",
 )  # fmt: skip
 _ADVANCE = Update(
     "tickwise_job_state", ":moves[place row_id, slot bigint, wake_at bigint] AS v", {"{row_id}": "v.place"},

@@ -40,7 +40,7 @@ DELETE_ACTIVE = Delete(
 
 _GIVEN = (
     "job_id", "schedule_id", "slot", "lane", "trigger_name", "definition_id", "schedule_definition_id",
-    "queue", "priority", "requires", "due_at", "expires_at",
+    "queue", "priority", "requires", "due_at", "expires_at", "params",
 )  # fmt: skip
 FIRST_ATTEMPT = 1
 

@@ -28,6 +28,7 @@ decided by the next pass.
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ...core.events import run_params, run_params_text
 from ...core.jobstate import by_job
 from ...core.model import Facts, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
@@ -63,7 +64,7 @@ _CANCEL = Update(
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
     "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, requires text, "
-    "due_at bigint, expires_at bigint, leased boolean"
+    "due_at bigint, expires_at bigint, params text, leased boolean"
 )
 _SLOTS_OF = Statement("""
     SELECT id, "cursor", last_seen_slot, runs_made, wake_at,
@@ -282,6 +283,7 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
     return (
         job.id, key.id, start.slot, start.lane, str(start.trigger), job.definition_id, key.definition_id,
         job.queue, job.priority, job.requires, made.due_at, None if expires is None else now + expires * MICRO,
+        run_params_text(start.events),
     )  # fmt: skip
 
 
@@ -291,7 +293,7 @@ def _lease(own: _Pass, made: StartedRun, run: int) -> Lease:
     return own.claim.lease(
         run, definition, made.schedule.definition, start.slot, start.trigger, due_at=made.due_at,
         now=own.context.now,
-    )  # fmt: skip
+    )._replace(params=run_params(start.events))  # fmt: skip
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Procedure[set[str]]:

@@ -8,6 +8,7 @@ from .changes import ChangesSinceStories
 from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
 from .handover import HandOverStories
@@ -41,6 +42,7 @@ class StoreConformance(
     ScheduleChangeStories,
     AdvanceRequestStories,
     BlackoutStories,
+    EventStories,
     DeadlineStories,
     EnqueueStories,
     TriggerStories,

@@ -10,6 +10,7 @@ import { html, shows, useEffect, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { go, refine, to } from "../routes.js";
 import { concerning, RunsTab, SlotsTab } from "../schedule.js";
+import { ShadowPanel } from "../shadow.js";
 import { SimulationTab } from "../simulation.js";
 import { SlotPanel } from "../slotpanel.js";
 import { stamp, zone } from "../time.js";
@@ -46,6 +47,7 @@ function Shown({ page, row, version, changed }) {
       <nav class="tabs" aria-label="Parts">${TABS.map(([code, word]) => html`<a key=${code} href=${to(["schedules", row.name], { tab: code })} aria-current=${tab === code ? "page" : null}
         onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) (event.preventDefault(), change({ tab: code })); }}>${word}</a>`)}</nav></div>
     <${Lead} page=${page} row=${row} changed=${changed} />
+    ${row.shadow && html`<${ShadowPanel} page=${page} row=${row} changed=${changed} />`}
     <${Backfilling} page=${page} row=${row} />
     ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
     ${tab === "runs" && html`<${RunsTab} page=${page} row=${row} />`}

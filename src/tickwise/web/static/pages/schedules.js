@@ -74,6 +74,7 @@ function Row({ one, chosen, choose, ...props }) {
 /** When it runs next, or what keeps it from that. */
 export function Next({ one }) {
   if (one.paused) return html`<span title=${one.paused.reason}><${Badge} state="paused" /><span class="faint">${one.paused.reason && ` ${one.paused.reason}`}${one.paused.until && html` · resumes <${Countdown} at=${one.paused.until} />`}</span></span>`;
+  if (one.waits_for_events && !one.next_run_at && !one.paused) return html`<span class="faint">on an event</span>`;
   if (one.finished) return html`<span class="faint">finished</span>`;
   if (one.waits) return html`<span title=${one.waits}><${Badge} state="queued">waits<//><span class="faint"> ${one.waits}</span></span>`;
   if (!one.next_run_at) return html`<span class="faint">–</span>`;

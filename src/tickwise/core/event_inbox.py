@@ -1,0 +1,142 @@
+"""How a schedule receives events, and forgets those that are decided (S70).
+
+The inbox is state of the schedule: an event is in it when its change is committed, under the lock of the job that
+a pass takes too. Its size is bounded. What does not fit is refused, with the time after which it may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+from .errors import ConflictError, InputError
+from .events import DecidedEvent, EventInbox, OnEvent, ReceivedEvent, groups_of
+from .model import Schedule
+from .payload import check_text, decode, encode
+
+MAX_EVENTS = 2_000  # that wait, or were decided within the window: so no key of the window is forgotten
+MAX_PENDING = 1_000
+MAX_BYTES = 262_144  # of the data of events that wait
+MAX_DATA = 65_536  # of one event
+MAX_KEY = 80  # of a longer key its digest is kept
+MAX_SECONDS_AHEAD = 3_600  # of a slot before its event: the rate that `each` can take is one a second
+
+
+class NewEvent(NamedTuple):
+    """An event as its source tells it."""
+
+    key: str
+    source: str = ""
+    data: str = "null"  # JSON text
+
+
+@dataclass(frozen=True, slots=True)
+class EventsReceived:
+    """Events have come. `slots_to`: the newest slot with a run, after which new ones have theirs."""
+
+    events: tuple[NewEvent, ...]
+    slots_to: int = 0
+
+
+class InboxFullError(ConflictError):
+    """The schedule takes no more events for now."""
+
+    http_status = 429
+
+    def __init__(self, text: str, retry_after: int) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after  # seconds
+
+
+def short_key(key: str) -> str:
+    """A key as it is kept: itself, or its digest if it is long or not plain."""
+    if len(key) <= MAX_KEY and key.isascii() and key.isprintable():
+        return key
+    return f"sha256:{sha256(key.encode()).hexdigest()[:48]}"
+
+
+def check_new_events(events: Sequence[NewEvent]) -> None:
+    """Refuse what cannot be kept."""
+    for key, source, data in events:
+        if not key or short_key(key) != key:
+            raise InputError(f"the key of an event has 1 to {MAX_KEY} plain characters")
+        check_text(source, "the source of an event", MAX_KEY)
+        size = len(data.encode())
+        if size > MAX_DATA:
+            raise InputError(f"the data of an event has {size:,} bytes, and at most {MAX_DATA:,} are kept")
+        encode(decode(data), "the data of an event")
+
+
+def receive(schedule: Schedule, received: EventsReceived, now: int) -> Schedule:
+    """The schedule with the events that it does not know yet; refused if they do not fit."""
+    times = schedule.definition.times
+    if not isinstance(times, OnEvent):
+        raise ConflictError(f"{schedule.name} runs at times and not on events: give its job an on_event")
+    inbox = _remembered(schedule.inbox, now - times.window)
+    known = {event.key for event in inbox.known if event.at > now - times.window}
+    new = {event.key: event for event in reversed(received.events) if event.key not in known}
+    if not new:
+        return schedule
+    pending = list(inbox.pending)
+    floor = max((schedule.cursor, received.slots_to, *(event.slot for event in inbox.pending[-1:])))
+    for event in reversed(new.values()):
+        closed = 0 if times.coalesce is None else max(schedule.cursor, received.slots_to)
+        at = max((now, closed, *(event.at for event in pending[-1:])))
+        floor = max(at if times.coalesce else now, floor + 1)
+        pending.append(ReceivedEvent(event.key, at, floor, event.source, event.data))
+    full = inbox._replace(pending=tuple(pending))
+    _check_room(schedule, full, now)
+    return schedule._replace(inbox=full)
+
+
+def _check_room(schedule: Schedule, inbox: EventInbox, now: int) -> None:
+    times = schedule.definition.times
+    waiting, newest = len(inbox.pending), inbox.pending[-1]
+    if waiting > MAX_PENDING or sum(len(event.data.encode()) for event in inbox.pending) > MAX_BYTES:
+        raise InboxFullError(
+            f"{waiting - 1} events wait for {schedule.name}, and no more fit: see why they wait with "
+            f"tickwise why {schedule.name}, or let it coalesce",
+            retry_after=60,
+        )
+    if newest.slot - now > MAX_SECONDS_AHEAD:
+        raise InboxFullError(
+            f"{schedule.name} has more than one event a second: let it coalesce",
+            retry_after=newest.slot - now - MAX_SECONDS_AHEAD,
+        )
+    if waiting + len(inbox.decided) > MAX_EVENTS and isinstance(times, OnEvent):
+        raise InboxFullError(
+            f"{schedule.name} remembers {len(inbox.decided)} keys of its window, and no more fit: "
+            "shorten the window of its on_event",
+            retry_after=max(1, inbox.decided[0].at + times.window - now),
+        )
+
+
+def with_decided(schedule: Schedule, now: int) -> EventInbox:
+    """The inbox as a pass leaves it: what lies behind the cursor or in a hole is decided, and forgotten later."""
+    times = schedule.definition.times
+    if not isinstance(times, OnEvent) or not any(schedule.inbox):
+        return schedule.inbox
+    pending, decided = list[ReceivedEvent](), list(schedule.inbox.decided)
+    for group in groups_of(times, schedule.inbox.pending):
+        if group.slot > schedule.cursor and not any(begin < group.slot <= end for begin, end in schedule.dropped):
+            pending += group.events
+        else:
+            decided += [DecidedEvent(event.key, event.at, group.slot, event.source) for event in group.events]
+    return _remembered(EventInbox(tuple(pending), tuple(decided)), now - times.window)
+
+
+def _remembered(inbox: EventInbox, since: int) -> EventInbox:
+    return inbox._replace(decided=tuple(event for event in inbox.decided if event.at > since))
+
+
+def events_of(schedule: Schedule, slot: int) -> tuple[ReceivedEvent, ...]:
+    """The events that a slot stands for."""
+    times = schedule.definition.times
+    if not isinstance(times, OnEvent):
+        return ()
+    return next((group.events for group in groups_of(times, schedule.inbox.pending) if group.slot == slot), ())
+
+
+def find_event(schedule: Schedule, key: str) -> ReceivedEvent | DecidedEvent | None:
+    """The newest event with a key that is remembered."""
+    return next((event for event in reversed(schedule.inbox.known) if event.key == key), None)
