@@ -60,7 +60,7 @@ function Actions({ row, version, changed }) {
   const then = (act) => async () => (await act()) && changed();
   const { name } = row;
   const away = async () => (await remove(row, version)) && go(["schedules"]);
-  return html`${may("operator") && html`
+  return html`${may("operator", row.job) && html`
       <${Button} kind="primary" icon="runs" act=${then(() => trigger([name]))}>Run now<//>
       ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
       <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
@@ -95,7 +95,7 @@ function Skips({ row, changed }) {
   const back = (slot) => async () => (await takeSkipBack(row.name, slot)) && changed();
   return html`<div class="warning note"><${Icon} name="skipped" /><div><strong>Will be skipped</strong>
     <ul class="skips" aria-label="Slots to skip">${row.skips.slice(0, SHOWN).map((one) => html`<li key=${one.slot}><${Time} at=${one.slot} label /> by ${one.by}${one.reason && `: ${one.reason}`}
-      ${may("operator") && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
+      ${may("operator", row.job) && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
     ${row.skips.length > SHOWN && html`<div class="faint">and ${row.skips.length - SHOWN} more</div>`}</div></div>`;
 }
 
@@ -110,6 +110,6 @@ function Backfilling({ page, row }) {
     body: html`<p>No more slots are enqueued; runs that are already enqueued stay.</p>`,
     act: async () => (await send("DELETE", path), toast("The backfill was stopped."), await found.load()),
   });
-  return html`<${Panel} title="Backfill" aside=${may("operator") && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
+  return html`<${Panel} title="Backfill" aside=${may("operator", row.job) && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
     <progress max=${at.asked || 1} value=${at.made} aria-label="Backfill" /><p role="status">${at.made} of ${at.asked} slots have a run, ${at.left} are left.</p><//>`;
 }
