@@ -3,6 +3,7 @@
 import { backfill, pauseAll, resumeAll } from "../actions.js";
 import { get, may, mayAll } from "../api.js";
 import { attention, lookForNeeds, Remedy } from "../attention.js";
+import { Resting } from "../blackouts.js";
 import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../components.js";
 import { Doctor } from "../doctor.js";
 import { FirstRun } from "../firstrun.js";
@@ -38,6 +39,7 @@ function Now({ page }) {
   const found = overview.data.value;
   const schedules = attention.value?.schedules;
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
+    ${found && html`<${Resting} blackouts=${found.blackouts} />`}
     <${Needs} />
     ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} key=${query.group} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
     ${attention.value && html`<${Doctor} page=${page} />`}
