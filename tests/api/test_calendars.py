@@ -65,15 +65,28 @@ async def test_a_schedule_on_the_days_of_a_calendar(url: str) -> None:
         assert (changed["definition"]["roll"], changed["next_run_at"]) == ("back", "2026-01-01T09:00:00Z")
         back = {"roll": None, "schedule": "0 9 * * *"}
         assert "roll" not in (await here.ask("PATCH", "/schedules/daily", json=back)).json()["definition"]
+        other = (await here.ask("PATCH", "/schedules/daily", json={"days": {"not_in": "office"}})).json()
+        assert (other["definition"]["days"], other["next_run_at"]) == (
+            {"not_in": "office"},
+            "2026-01-02T09:00:00Z",
+        )
+        await here.ask("PATCH", "/schedules/daily", json={"days": {"in": "office"}})
         why = await here.get("/schedules/daily/why?slot=2026-01-02T09:00:00Z")
         assert (why["reason"], why["text"]) == ("day_left_out", "Fri 2026-01-02 is not in the calendar office")
         window = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
         for what in ({"schedule": "daily"}, {"definition": {**DAILY, "name": "other"}}):
             played = (await here.post("/simulate", {**window, **what}))["items"]
             assert [one["slot"][8:10] for one in played] == ["01", "05", "06", "07"]
+        here.clock.advance(3 * 86_400)
+        past = {"start": "2026-01-01T00:00:00Z"}
+        wrong = await here.ask(
+            "POST", "/schedules/daily/replay", json={**past, "changes": {"days": {"in": "offise"}}}
+        )
+        assert problem_of(wrong, 422)["nearest"] == "office"
+        await here.post("/schedules/daily/replay", {**past, "changes": {"days": {"not_in": "office"}}})
         text = 'name: x\nschedule: "0 9 * * *"\ndays: {in: office}\ncommand: "true"\n'
         checked = await here.post("/definitions:check", {"yaml": text})
         (planned,) = checked["schedules"]
-        assert [one[8:10] for one in planned["next"][:3]] == ["01", "05", "06"]
+        assert [one[8:10] for one in planned["next"][:3]] == ["05", "06", "07"]
         checked = await here.post("/definitions:check", {"yaml": text.replace("office", "ofice")})
         assert [(one["field"], one["nearest"]) for one in checked["problems"]] == [("days", "office")]

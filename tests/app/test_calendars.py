@@ -58,6 +58,9 @@ def test_a_job_runs_on_the_days_of_a_calendar(tw: Tickwise, clock: Clock) -> Non
     assert days_of(ran) == [1, 2, 5, 7, 8, 9]
     why = tw.why("daily", datetime.fromisoformat("2026-01-06T09:00Z"))
     assert (why.reason, why.text) == ("day_left_out", "Tue 2026-01-06 is not in the calendar office")
+    assert why.chain[1].text.startswith(
+        "Tue 2026-01-06 is not in the calendar office; nearest: Mon 2026-01-05 09:00"
+    )
     assert why.advice == "See its days: tickwise calendars show office."
     assert tw.why("daily", datetime.fromisoformat("2026-01-06T10:00Z")).reason == "no_slot"
     (following, *_) = tw.upcoming(hours=24 * 4)
@@ -76,7 +79,7 @@ def test_the_other_days_rolled_and_counted(tw: Tickwise) -> None:
         detail.means == "At 09:00, on the 2nd of the month, UTC; moved forward to a day not in the calendar closed"
     )
     tw.schedules.patch("nth", nth=None, roll="back")
-    assert "roll" not in tw.schedules.get("nth").times
+    assert tw.schedules.get("nth").times == "0 9 * * * not in closed roll back"
 
 
 def test_a_changed_calendar_reaches_its_jobs(tw: Tickwise, clock: Clock) -> None:
@@ -320,6 +323,45 @@ async def test_a_folder_takes_with_it_what_went_while_nobody_watched(clock: Cloc
     assert [*await stored_calendars(store)] == ["office"]
     os.rename(gone, tmp_path)  # noqa: PTH104
     assert await again.scan() == ()
+
+
+@patiently
+async def test_a_folder_that_others_may_write_is_not_read(clock: Clock, tmp_path: Path) -> None:
+    """S60: what it had goes on, and a calendar that somebody puts there does not come."""
+    store = MemoryStore(clock)
+    folder_of(tmp_path, office="weekdays: [MON]", report=REPORT)
+    watched = Watched(tmp_path, store)
+    await watched.scan()
+    folder_of(tmp_path, office="weekdays: [TUE]", other="weekdays: [MON]")
+    tmp_path.chmod(0o777)  # noqa: ASYNC240  (nothing else runs in this loop)
+    assert await watched.scan() != ()
+    assert [(name, one.fields) for name, one in (await stored_calendars(store)).items()] == [
+        ("office", {"weekdays": ["MON"]})
+    ]
+
+
+@patiently
+async def test_a_removed_source_takes_its_calendars_along(clock: Clock, tmp_path: Path) -> None:
+    """S50: but for those that jobs of others use."""
+    async with AsyncTickwise("memory://", clock=clock) as tw:
+        folder_of(
+            tmp_path, office="weekdays: [MON]", all="add: [office, own]", own="weekdays: [SUN]", report=REPORT
+        )
+        await Watched(tmp_path, await tw.store()).scan()
+        await tw.schedules.add("mine", schedule=DAILY, days={"in": "own"}, command="true")
+        assert await tw.sources.remove("folder:jobs") == ["report"]
+        assert [one.name for one in await tw.calendars.list()] == ["own"]
+
+
+def test_stops_keep_their_times(tw: Tickwise) -> None:
+    """S21, S61: what began on a day that fits ends when it should, and nothing is restarted on others."""
+    tw.calendars.put("office", dates=["2026-01-02"])
+    times = {"start": "0 22 * * *", "stop": "0 6 * * *", "restart": "0 12 * * *"}
+    tw.schedules.add("feed", schedule=times, days={"in": "office"}, command="true")
+    ahead = [(run.schedule, run.slot.day) for run in tw.upcoming(hours=72)]
+    assert ahead == [
+        ("feed.stop", 1), ("feed.stop", 2), ("feed.restart", 2), ("feed", 2), ("feed.stop", 3)
+    ]  # fmt: skip
 
 
 @patiently

@@ -27,7 +27,7 @@ DIALOGS = {
 }
 STILL = [
     "", "schedules", "runs", "schedules/steady", "schedules/mended?tab=definition", "schedules/rare?tab=whatif",
-    "create", "schedules/mended/edit", "forecast", "fleet", "audit",
+    "create", "schedules/mended/edit", "forecast", "calendars", "fleet", "audit",
 ]  # fmt: skip
 
 

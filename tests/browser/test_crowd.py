@@ -172,7 +172,7 @@ def test_the_forecast(guest: Visitor, ear: Ear) -> None:
     expect(page.get_by_role("table", name="Many start at once").get_by_role("row")).to_have_count(11)
     page.locator(".heat [role=button]").nth(100).click()
     expect(page.get_by_role("table", name="Starts").get_by_role("row").nth(100)).to_be_visible()
-    assert {one.path for one in ear.asked} == {"forecast", "upcoming", "attention"}
+    assert {one.path for one in ear.asked} == {"forecast", "upcoming", "attention", "blackouts"}
     assert ear.on_the_wire < FIRST_VIEW
 
 

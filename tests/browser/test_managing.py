@@ -254,6 +254,29 @@ def test_words_of_people_stay_words(visitor: Visitor, site: Site) -> None:
     site.api("POST", "schedules:resume", {"names": ["rare"]})
 
 
+def test_add_and_remove_a_blackout(visitor: Visitor, site: Site) -> None:
+    """S62: it stands in the list, on the first page and at the schedule while it is on, and goes when removed."""
+    page = visitor.open("forecast", token=site.admin_token)
+    page.get_by_role("button", name="Add a blackout").click()
+    for label, text in (
+        ("Name", "release"),
+        ("Jobs", "steady"),
+        ("Until", "2h"),
+        ("Reason", "the database moves"),
+    ):
+        page.get_by_label(label).fill(text)
+    confirm(page, "Add")
+    row = page.get_by_role("table", name="Blackouts").get_by_role("row").nth(1)
+    expect(row).to_contain_text("the database moves")
+    for where in ("#/", "#/schedules/steady"):
+        page.evaluate("where => { location.hash = where; }", where)
+        expect(page.locator(".warning", has_text="Blackout release")).to_be_visible()
+    page.evaluate("location.hash = '#/forecast'")
+    page.get_by_role("button", name="Remove release").click()
+    confirm(page, "Remove")
+    expect(page.get_by_text("No blackouts.")).to_be_visible()
+
+
 def test_cut_over_from_shadow(visitor: Visitor, site: Site) -> None:
     """The page compares both schedulers, adopts the job when the other is stopped, and takes that back (S80)."""
     shaded = {"name": "shaded", "schedule": "0 0 29 2 *", "command": "true", "shadow": True}

@@ -151,3 +151,27 @@ def test_ribbons_are_merged_by_prefix(page: Page, site: Site) -> None:
     assert (shop["name"], shop["schedules"], shop["good"]) == ("shop", 2, 0.75)
     assert shop["bins"] == [[0, {"ran": 3, "failed": 1}], [4, {"to_come": 1}]]
     assert (bank["name"], bank["totals"], bank["good"]) == ("bank", {"ran": 3}, 1)
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes", "may_view", "may_operate", "may_all"),
+    [
+        ("admin", [], True, True, ["viewer", "operator", "admin"]),
+        ("operator", [], True, True, ["viewer", "operator"]),
+        ("operator", ["team-a.*"], True, True, []),
+        ("operator", ["team-b.*"], False, False, []),
+        ("operator", ["team-b.*", "viewer:*"], True, False, ["viewer"]),
+        ("operator", ["viewer:team-a.lo?d"], True, False, []),
+        ("operator", ["team-a", "team-a.l", "teamxa.*"], False, False, []),
+        ("viewer", ["*"], True, False, ["viewer"]),
+    ],
+)
+def test_what_a_role_with_scopes_allows(
+    page: Page, site: Site, role: str, scopes: list[str], may_view: bool, may_operate: bool, may_all: list[str]
+) -> None:
+    """The page offers what the API would do: by patterns of job names, each for its role."""
+    person = {"role": role, "scopes": scopes}
+    assert call(page, site, "roles", "allows", person, "viewer", "team-a.load") is may_view
+    assert call(page, site, "roles", "allows", person, "operator", "team-a.load") is may_operate
+    wanted = ["viewer", "operator", "admin"]
+    assert [one for one in wanted if call(page, site, "roles", "allowsAll", person, one)] == may_all

@@ -20,6 +20,7 @@ PLACES: dict[str, str | re.Pattern[str]] = {
     "runs?q=state%3Afailed": "Runs",
     "forecast": "Forecast",
     "forecast?hours=168": "Forecast",
+    "calendars": "Calendars",
     "fleet": "Workers and queues",
     "audit": "Audit",
     "signin": "Sign in",
@@ -129,3 +130,26 @@ def test_the_zone_is_always_named(visitor: Visitor) -> None:
     expect(page.get_by_role("columnheader", name="Next (Europe/Berlin)")).to_be_visible()
     page.get_by_role("button", name="Europe/Berlin").click()
     expect(page.get_by_role("columnheader", name="Next (UTC)")).to_be_visible()
+
+
+def test_a_year_of_a_calendar(visitor: Visitor, site: Site) -> None:
+    """S60: its days month by month, the names of holidays, who uses it, and other years."""
+    folder = site.folder / "jobs" / "calendars"
+    folder.mkdir()
+    (folder / "office.yaml").write_text("weekdays: [MON-FRI]\nremove: [{holidays: {country: DE}}]\n")
+    page = visitor.open("calendars?year=2027", token=site.admin_token)
+    try:
+        while not page.get_by_role("button", name="Show office").count():
+            page.reload()
+            expect(page.locator(".loading")).to_have_count(0)
+        march = page.get_by_role("img", name="March 2027: 1, 2, 3, 4, 5, 8,")
+        expect(march.locator(".is-in")).to_have_count(21)
+        expect(page.get_by_role("table", name="Named days")).to_contain_text("Good Friday")
+        expect(page.get_by_role("region", name="office")).to_contain_text("Used by")
+        page.get_by_role("button", name="The year after").click()
+        expect(page.get_by_role("img", name="January 2028:")).to_be_visible()
+        page.get_by_role("button", name="Expand").click()
+        expect(page.get_by_text("The calendar office has days up to")).to_be_visible()
+    finally:
+        (folder / "office.yaml").unlink()
+        folder.rmdir()

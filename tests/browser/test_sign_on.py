@@ -71,6 +71,8 @@ def test_a_person_signs_in_and_out(page: Page, office: Office) -> None:
     expect(page.get_by_text(re.compile(r"ada \(browser "))).to_be_visible()
     expect(page.get_by_role("link", name="team-b.load")).to_be_visible()
     assert page.url == f"{office.address}#/schedules"
+    expect(page.get_by_role("checkbox", name="Select team-a.load")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Select team-b.load")).to_have_count(0)
     cookies = {one["name"]: one for one in page.context.cookies() if "tickwise" in one["name"]}
     (session,) = cookies.values()
     assert (session["httpOnly"], session["sameSite"]) == (True, "Strict")

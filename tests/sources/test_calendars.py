@@ -191,6 +191,8 @@ def test_links_and_files_that_others_may_write_are_not_read(tmp_path: Path) -> N
     (folder / "b.yaml").write_text("weekdays: [MON]")
     (folder / "b.yaml").chmod(0o666)
     found = read_calendar_folder(tmp_path)
+    folder.chmod(0o777)
+    assert not read_calendar_folder(tmp_path).is_seen
     assert (dict(found.fields), found.broken) == ({}, frozenset({"a", "b"}))
 
 

@@ -293,6 +293,16 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda access, bad: access.answer(bad, "x"), WRONG_TEXTS),
         Bad(lambda access, bad: access.answer("k", bad), ["\0", "\ud800", "x" * 2**21]),
     ],
+    "_text": [Bad(lambda access, bad: access.text(bad), WRONG_TEXTS)],
+    "_replace_text": [
+        Bad(lambda access, bad: access.replace_text(bad, "x", 0), WRONG_TEXTS),
+        Bad(lambda access, bad: access.replace_text("k", bad, 0), ["\0", "\ud800", "x" * 2**21]),
+    ],
+    "_keep_calendar": [
+        Bad(lambda access, bad: access.keep_calendar(bad, "x", 0), [*WRONG_TEXTS, ""]),
+        Bad(lambda access, bad: access.keep_calendar("k", bad, 0), ["\0", "\ud800", "x" * 2**21]),
+        Bad(lambda access, bad: access.keep_calendar("k", None, bad), [0, -1]),
+    ],
 }
 
 

@@ -174,6 +174,12 @@ def _is_kept(blackout: Blackout, now: int) -> bool:
     return not blackout.over(now) or (end is not None and end > now - _KEPT_SECONDS)
 
 
+async def active_blackouts(store: Store, now: int) -> tuple[BlackoutInfo, ...]:
+    """Those of which a window is on."""
+    known = (BlackoutInfo.of(each, now) for each in (await read_blackouts(store)).blackouts)
+    return tuple(each for each in known if each.active)
+
+
 async def window_of_job(store: Store, job: str) -> BlackoutWindow | None:
     """The window in which a job rests now."""
     listed = (await read_blackouts(store)).blackouts

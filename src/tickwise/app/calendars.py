@@ -168,6 +168,15 @@ async def drop_calendar(store: Store, name: str, source: str) -> None:
     await store.access.keep_calendar(name, None, calendar.revision)
 
 
+async def drop_calendars(store: Store, source: str) -> None:
+    """Delete the calendars of a source that nothing of others uses."""
+    left = {one.name for one in (await stored_calendars(store)).values() if one.source == source}
+    while free := [name for name in sorted(left) if not await users_of(store, name)]:
+        for name in free:
+            await drop_calendar(store, name, source)
+        left -= {*free}
+
+
 async def users_of(store: Store, name: str) -> list[str]:
     """The schedules on the days of a calendar, and the calendars that are made of it."""
     used = [one.name for one in await _schedules(store) if _calendar_of(one) == name]

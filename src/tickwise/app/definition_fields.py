@@ -178,11 +178,13 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = _without_days(schedule.times)
+    times, written_label = _without_days(schedule.times), schedule.label
+    if isinstance(schedule.times, OnCalendar):
+        written_label = written_label.removesuffix(schedule.times.days_in_short)
     times = times.times if isinstance(times, Window) else times
     if not isinstance(times, AnyOf):
-        return _entry_field(times, schedule.label, schedule.name, zone)
-    labels = schedule.label.split("; ")
+        return _entry_field(times, written_label, schedule.name, zone)
+    labels = written_label.split("; ")
     written = labels if len(labels) == len(times.parts) else [""] * len(times.parts)
     return [
         _entry_field(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)

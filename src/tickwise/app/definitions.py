@@ -197,11 +197,11 @@ def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults
 
 
 def _mergeable(stored: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Times are merged by kind (S21); of an entry such as {every, offset} the whole is replaced."""
+    """Times are merged by kind (S21); of an entry such as {every, offset}, and of days, the whole is replaced."""
     both = (stored.get("schedule"), patch.get("schedule"))
-    if all(isinstance(times, Mapping) and set(times) <= set(Kind) for times in both):
-        return stored
-    return {name: value for name, value in stored.items() if name != "schedule" or name not in patch}
+    by_kind = all(isinstance(times, Mapping) and set(times) <= set(Kind) for times in both)
+    replaced = {"days"} if by_kind else {"days", "schedule"}
+    return {name: value for name, value in stored.items() if name not in replaced or name not in patch}
 
 
 def _check_extra_fields(job: str, fields: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ def local_time(second: int, zone: Zone) -> str:
 def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: str) -> Iterator[ReasonStep]:
     """All steps, given the verdict on the slot."""
     yield _definition_step(facts)
-    yield _slot_step(facts, code)
+    yield _slot_step(facts, code, text)
     if code not in _UNDECIDED:
         yield _cursor_step(facts)
     yield _pause_step(facts, code)
@@ -99,7 +99,7 @@ def _definition_step(facts: SlotFacts) -> ReasonStep:
     return ReasonStep("definition", f"{definition.times.explain()} ({definition.label}){source}.", "yes")
 
 
-def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
+def _slot_step(facts: SlotFacts, code: str, text: str) -> ReasonStep:
     state, slot = facts.schedule, facts.slot
     if slot is None or code == "not_due":
         return ReasonStep("slot", f"None has been due since it was added, {facts.at(state.first_seen)}.", "wait")
@@ -110,7 +110,8 @@ def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
     if code in ("no_slot", "day_left_out"):
         around = (previous_slot(state, slot), next_slot(state, slot))
         near = " and ".join(facts.at(one) for one in around if one is not None)
-        return ReasonStep("slot", f"{facts.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")
+        why_not = text if code == "day_left_out" else f"{facts.at(slot)} is none of its times"
+        return ReasonStep("slot", f"{why_not}; nearest: {near or 'none'}.", "no")
     due = due_at(state, slot)
     late = f", {format_duration(due - slot)} after the slot by its jitter" if due > slot else ""
     return ReasonStep("slot", f"It was due {format_duration(max(0, facts.now - due))} ago{late}.", "yes")

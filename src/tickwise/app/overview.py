@@ -11,6 +11,7 @@ from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, Node, PauseInterval, Role
 from ..stores.statistics import Counts
+from .blackouts import BlackoutInfo, active_blackouts
 from .explain_steps import by_whom
 from .seen_counts import seen_counts
 from .values import moment
@@ -47,6 +48,7 @@ class Overview:
     tickers: int
     oldest_waiting_at: datetime | None  # since when the oldest queued run could have started
     paused: bool
+    blackouts: tuple[BlackoutInfo, ...]  # that are on
     warnings: tuple[OverviewWarning, ...]
     minutes: tuple[Minute, ...]
 
@@ -63,6 +65,7 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
     return Overview(
         now=to_datetime(now // MICRO), counts=counts, workers=len(workers), tickers=len(tickers),
         oldest_waiting_at=moment(counts.oldest_due), paused=paused is not None,
+        blackouts=() if sees else await active_blackouts(store, now // MICRO),
         warnings=(
             *_warnings(counts, workers, tickers, paused), *await _unreadable(store, now, sees),
             *([] if sees else _problems(live, workers, tickers)),

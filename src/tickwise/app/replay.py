@@ -20,6 +20,7 @@ from ..sources.defaults import Defaults
 from ..stores.contract import Store
 from ..stores.records import MICRO
 from ..stores.statistics import RecentSlots
+from .calendars import bound_job
 from .definitions import StoredJob, with_schedule_fields
 from .past import MAX_SLOTS, read_past
 from .slots import SlotReader
@@ -92,7 +93,7 @@ async def replay_schedule(
         raise InputError(f"to: a past goes from one time to a later one up to now, not {iso(start)} to {iso(end)}")
     if end - start > _YEAR:
         raise InputError("to: a replay covers at most a year: bring from and to closer together")
-    changed = with_schedule_fields(stored, name, changes, defaults)
+    changed = await bound_job(store, with_schedule_fields(stored, name, changes, defaults))
     past = await read_past(store, stored, start, end)
     was = await _fates(store, stored, past)
     circumstances = circumstances_of(past)

@@ -16,7 +16,7 @@ from ..core.errors import ConflictError, InputError, no_such
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, Node, ScheduleRow
-from .calendars import reassign_calendars
+from .calendars import drop_calendars, reassign_calendars
 from .worker_advice import is_live
 
 APP, FOLDER = "app:", "folder:"
@@ -116,6 +116,8 @@ class Sources:
                 await store.remove(name, source)
             else:
                 await store.extend(JobDefinition(name), source)
+        if not dry_run:
+            await drop_calendars(store, source)
         return names
 
     async def orphans(self) -> Sequence[str]:

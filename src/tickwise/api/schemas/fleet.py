@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ...app.records import AccessRole
+from .blackouts import BlackoutResponse
 from .common import RequestModel, ResponseModel, When
 from .schedules import PauseResponse
 
@@ -97,6 +98,7 @@ class OverviewResponse(ResponseModel):
     tickers: int
     oldest_waiting_at: datetime | None
     paused: bool
+    blackouts: list[BlackoutResponse] = Field(description="Those that are on.")
     warnings: list[WarningResponse]
     minutes: list[MinuteResponse] = Field(description="The last hour.")
 

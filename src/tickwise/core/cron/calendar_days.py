@@ -296,10 +296,15 @@ class OnCalendar(Periodic):
             over = (f"the calendar {self.calendar} ends on {self.ends}: it never fires again",)
         return (*self.times.warnings_after(second), *over)
 
-    def __str__(self) -> str:
+    @property
+    def days_in_short(self) -> str:
+        """The days as they stand behind the times, in one line."""
         places = f" nth {','.join(map(str, self.nth))}" if self.nth else ""
         roll = f" roll {self.roll}" if self.roll else ""
-        return f"{self.times} {'not in' if self.excluded else 'in'} {self.calendar}{places}{roll}"
+        return f" {'not in' if self.excluded else 'in'} {self.calendar}{places}{roll}"
+
+    def __str__(self) -> str:
+        return f"{self.times}{self.days_in_short}"
 
 
 def _list_places(places: tuple[int, ...]) -> str:

@@ -42,6 +42,8 @@ def read_calendar_folder(path: Path, writers: WriterCheck = STRICT) -> CalendarF
 def read_calendars(folder: Path, writers: WriterCheck = STRICT) -> CalendarFolder:
     """The calendars of a folder that holds nothing else."""
     try:
+        if why := writers.refusal(folder, folder.stat()):
+            return CalendarFolder(errors=(DefinitionError(why, file=str(folder)),), is_seen=False)
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)[:_MAX_FILES]
     except (FileNotFoundError, NotADirectoryError):
         return CalendarFolder(is_seen=folder.parent.exists())

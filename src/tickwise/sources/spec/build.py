@@ -178,8 +178,9 @@ def _build_schedules(
             policy = policies.get(kind, Policy())
             if kind is Kind.START and spec.deadline:
                 policy = replace(policy, deadline=build_deadline(spec.deadline, when.zone))
+            label = schedule_text(times) + (when.days_in_short if isinstance(when, OnCalendar) else "")
             schedule = ScheduleDefinition(
-                name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
+                name=key, job=builder.key, times=when, label=label, kind=kind, policy=policy
             )
             schedules.append(schedule)
     return tuple(schedules)

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from ...core.change import Adopted
+from ...core.cron import parse
+from ...core.cron.calendar_days import OnCalendar
+from ...core.cron.day_set import DaySet
 from ...core.definition import Kind, Ticking
 from ...core.model import Facts, Schedule, TickPlan, Trigger
 from ...core.planner import plan
@@ -46,6 +49,24 @@ class TickStories(Stories):
         assert (await world.schedule("a")).cursor == run.slot
         again = await world.tick()
         assert (again.jobs, again.runs, again.next_due) == (0, 0, instant("02:00"))
+
+    async def test_times_on_the_days_of_a_calendar(self, world: World) -> None:
+        """S61: they are kept with their days, and claimed on these; a new definition brings other days."""
+        today = world.now // 86_400
+        slot = ((today + 1) * 24 + 6) * 3_600
+        loose = OnCalendar(parse("0 6 * * *"), "office")
+        bound = loose.bound("v1", DaySet.of([today + 1], today, 9))
+        await world.define(job("a", bound))
+        known = await world.insights.schedule("a")
+        assert known is not None
+        assert (known.schedule.definition.times, known.next_slot) == (bound, slot)
+        world.clock.advance(30 * 3_600 + 1)
+        await world.tick()
+        assert [run.slot for run in await world.runs()] == [slot]
+        assert await world.define(job("a", loose.bound("v2", DaySet.of([today + 3], today, 9)))) == {"a"}
+        after = await world.insights.schedule("a")
+        assert after is not None
+        assert after.next_slot == slot + 2 * 86_400
 
     async def test_many_tickers_make_one_run_each(self, world: World) -> None:
         """Passes side by side share the jobs out: none is planned twice, none is left (S1, S16)."""

@@ -70,9 +70,9 @@ export async function trigger(names) {
   return ask({
     title: `Run ${listed(names)} now`,
     body: html`<p>Starts a run now. The next scheduled run stays as it is.</p>
-      <${ParamFields} defined=${defined} /><${Check} name="overlap">also while the job is active<//>`,
+      <${ParamFields} defined=${defined} /><${Check} name="overlap">also while the job is active<//><${Check} name="blackout">also in a blackout<//>`,
     confirm: "Run now",
-    act: (values) => many(names, "trigger", { allow_overlap: values.overlap !== undefined, ...changedParams(values, defined) }, "Started"),
+    act: (values) => many(names, "trigger", { allow_overlap: values.overlap !== undefined, in_blackout: values.blackout !== undefined, ...changedParams(values, defined) }, "Started"),
   });
 }
 

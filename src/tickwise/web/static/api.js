@@ -7,6 +7,7 @@
  */
 
 import { parseExact, writeExact } from "./exactjson.js";
+import { allows, allowsAll } from "./roles.js";
 import { signal } from "./signal.js";
 import { settings } from "./storage.js";
 import { learnTime } from "./time.js";
@@ -14,7 +15,6 @@ import { learnTime } from "./time.js";
 const BASE = new URL("api/v1/", document.baseURI);
 const HEALTH = new URL("healthz", document.baseURI);
 const LOOK_EVERY = 2000;
-const RANKS = ["viewer", "operator", "admin"];
 const SESSION = "../../session"; // beside the API
 const KEY = "session";
 let lastKey = "";
@@ -33,17 +33,11 @@ export class Problem extends Error {
   }
 }
 
-/** Whether the person may do what this role may. */
-export const may = (role) => RANKS.indexOf(who.get()?.role) >= RANKS.indexOf(role);
+/** Whether the person may do what this role may: to a job, if one is named; else to any. */
+export const may = (role, job) => who.get() !== null && allows(who.get(), role, job);
 
 /** Whether they may do it to everything, and not to some jobs only. */
-export const mayAll = (role) => may(role) && (!who.get().scopes.length || who.get().scopes.some(isWhole(role)));
-
-/** Whether a scope such as `viewer:*` is all jobs for this role. */
-const isWhole = (role) => (scope) => {
-  const [pattern, named = who.get().role] = scope.split(":").reverse();
-  return pattern === "*" && RANKS.indexOf(named) >= RANKS.indexOf(role);
-};
+export const mayAll = (role) => who.get() !== null && allowsAll(who.get(), role);
 
 /** Begin a session with `{code}` of a link or `{token}`; with neither, continue the one of this browser. */
 export const signIn = (given) => (given ? take(SESSION, given) : enter());

@@ -23,6 +23,7 @@ const ROUTES = [ // each with the file of its page, which is asked for when some
   [["runs"], "runs"],
   [["runs", ":id"], "run"],
   [["forecast"], "forecast"],
+  [["calendars"], "calendars"],
   [["fleet"], "fleet"],
   [["audit"], "audit"],
   [["signin"], "signin"],

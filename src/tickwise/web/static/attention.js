@@ -40,8 +40,8 @@ export function watchNeeds() {
 }
 
 /** One thing to do about it: a request, or a way to somewhere. */
-export function Remedy({ action }) {
-  if (action.role && !may(action.role)) return null;
+export function Remedy({ action, job }) {
+  if (action.role && !may(action.role, job)) return null;
   if (action.method) return html`<${Button} act=${() => carryOut(action)}>${action.label}<//>`;
   if (action.do === "why") return html`<${Button} act=${() => openSlot({ schedule: action.schedule, slot: action.slot })}>${action.label}<//>`;
   if (action.do === "command") return html`<${Button} icon="copy" title=${action.command} act=${() => copy(action.command)}>${action.label}<//>`;

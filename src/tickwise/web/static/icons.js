@@ -5,6 +5,7 @@ export const PATHS = {
   schedules: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2M8 5v3l2 2",
   runs: "M5 3l8 5-8 5z",
   forecast: "M2 2h3v3H2zM6.5 2h3v3h-3zM11 2h3v3h-3zM2 6.5h3v3H2zM6.5 6.5h3v3h-3zM2 11h3v3H2z",
+  calendars: "M2 3.5h12v10.5H2zM2 6.5h12M5 1.5v3M11 1.5v3M5 9.5h.01M8 9.5h.01M11 9.5h.01",
   fleet: "M2 3h12v4H2zM2 9h12v4H2zM5 5h.01M5 11h.01",
   audit: "M4 2h8v12H4zM6 5h4M6 8h4M6 11h2",
   succeeded: "M3 8.5l3.5 3.5L13 4.5",

@@ -11,6 +11,7 @@ const PLACES = {
   s: [["schedules"], "Schedules"],
   r: [["runs"], "Runs"],
   f: [["forecast"], "Forecast"],
+  c: [["calendars"], "Calendars"],
   w: [["fleet"], "Workers and queues"],
   a: [["audit"], "Audit"],
 };

@@ -77,7 +77,7 @@ function split(text) {
 
 function entriesOf(text, verb, schedules) {
   const what = verb ? VERBS[verb] : GO;
-  const named = what.role && !may(what.role) ? [] : schedules.map((one) => ({
+  const named = schedules.filter((one) => !what.role || may(what.role, one.job)).map((one) => ({
     key: `${verb} ${one.name}`, word: what.word(one.name), icon: what.icon, about: verb ? "" : one.means, act: () => what.act(one),
   }));
   if (verb) return named;

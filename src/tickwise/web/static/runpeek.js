@@ -29,8 +29,8 @@ function Peeked({ page, id, changed }) {
   return html`<p class="why-verdict"><${Badge} state=${run.state} />${took && html`<span class="faint"> took ${took}</span>`}</p>
     ${run.error && html`<pre class="error-text">${run.error.split("\n").slice(0, LINES).join("\n")}</pre>`}
     <div class="actions"><${Link} parts=${["runs", id]} kind="button">Open the run<//>
-      ${may("operator") && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`}
-      ${may("operator") && isActive(run) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`}</div>
+      ${may("operator", run.job) && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`}
+      ${may("operator", run.job) && isActive(run) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`}</div>
     <${Facts} pairs=${[
       ["Job", html`<${Link} parts=${["runs"]} query=${{ q: `job:${run.job}` }}>${run.job}<//>`],
       run.schedule && ["Schedule", html`<${Link} parts=${["schedules", run.schedule]}>${run.schedule}<//>`],

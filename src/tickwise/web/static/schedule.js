@@ -53,7 +53,7 @@ export function SlotsTab({ page, row, query, refine }) {
   return html`
     <${Panel} title="Every slot" about=${`in ${zone.get()}`} aside=${times}>
       ${ribbon.problem.value && html`<${Failure} problem=${ribbon.problem.value} again=${ribbon.load} />`}
-      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} select=${may("operator") && row.kind === "start" ? chosen : undefined} /></div>` : html`<${Loading} rows=${1} high=${70} />`}
+      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} select=${may("operator", row.job) && row.kind === "start" ? chosen : undefined} /></div>` : html`<${Loading} rows=${1} high=${70} />`}
       <${Legend} /><${Reading} /><//>
     <div class="columns">
       <${Panel} title="By day">${month.data.value ? html`<${Calendar} first=${month.data.value.since} days=${byDay(month.data.value)} chosen=${day} choose=${setDay} />` : html`<${Loading} high=${300} />`}<//>

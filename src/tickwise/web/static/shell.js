@@ -13,10 +13,11 @@ const PLACES = [
   ["schedules", "Schedules", "schedules"],
   ["runs", "Runs", "runs"],
   ["forecast", "Forecast", "forecast"],
+  ["calendars", "Calendars", "calendars"],
   ["fleet", "Workers", "fleet"],
   ["audit", "Audit", "audit"],
 ];
-const WHOLE = { fleet: "viewer", audit: "admin" }; // for those who see all jobs
+const WHOLE = { calendars: "viewer", fleet: "viewer", audit: "admin" }; // for those who see all jobs
 const AWAY = "The server cannot be reached. This page may be out of date; retrying …";
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 

@@ -107,7 +107,7 @@ function remedies({ why, row, run, slot, then }) {
   const isMarked = row.skips.some((one) => Date.parse(one.slot) === Date.parse(slot));
   return [
     run && html`<${Link} parts=${["runs", run.id]} kind="button">Open the run<//>`,
-    ...(may("operator") ? [
+    ...(may("operator", row.job) ? [
       run && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`,
       run && ["queued", "running"].includes(run.state) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`,
       row.paused && html`<${Button} kind="primary" act=${then(() => resume([name]))}>Resume<//>`,

@@ -13,7 +13,7 @@ export function StepDetail({ run, steps, step, definition, changed }) {
   const whyNot = whyNotFrom(run, from, definition);
   const isHandingOn = Object.keys(step.outputs).length > 0;
   const retry = async () => (await retryFrom(run, from.name, followingOf(steps, from.name))) && changed();
-  const isOffered = may("operator") && !isActive(run);
+  const isOffered = may("operator", run.job) && !isActive(run);
   if (!isOffered && !isHandingOn && !step.child) return null;
   return html`<div class="step-detail" role="group" aria-label=${step.name}>
     ${step.child && html`<p>${step.finished_at ? "was" : "waits for"} <${Link} parts=${["runs", step.child]}>run #${step.child} of ${step.job}<//></p>`}

@@ -1,6 +1,7 @@
 /** How many start when, and where many start at once. */
 
-import { get } from "../api.js";
+import { get, mayAll } from "../api.js";
+import { Blackouts } from "../blackouts.js";
 import { Choices, Empty, Facts, Failure, Heading, Loading, Panel, ScheduleLink, Table, Time } from "../components.js";
 import { Heatmap, ShadeLegend } from "../heatmap.js";
 import { html, shows, useState } from "../preact.js";
@@ -33,7 +34,8 @@ function Forecast({ page }) {
     ${forecast && html`<${Panel} title="Schedules in the cell"><div aria-live="polite">${cell ? html`<${Cell} page=${page} cell=${cell} />` : html`<p class="faint">Choose a cell to see what starts then.</p>`}</div><//>
     <${Panel} title="Many start at once" about="in one minute">${forecast.crowded_minutes.length
       ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.crowded_minutes} keyOf=${(one) => one.minute} />`
-      : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}`;
+      : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}
+    ${mayAll("viewer") && html`<${Blackouts} page=${page} />`}`;
 }
 
 /** Which schedules start in a cell. */

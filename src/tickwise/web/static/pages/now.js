@@ -3,6 +3,7 @@
 import { backfill, pauseAll, resumeAll } from "../actions.js";
 import { get, may, mayAll } from "../api.js";
 import { attention, lookForNeeds, Remedy } from "../attention.js";
+import { Resting } from "../blackouts.js";
 import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../components.js";
 import { Doctor } from "../doctor.js";
 import { FirstRun } from "../firstrun.js";
@@ -38,6 +39,7 @@ function Now({ page }) {
   const found = overview.data.value;
   const schedules = attention.value?.schedules;
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
+    ${found && html`<${Resting} blackouts=${found.blackouts} />`}
     <${Needs} />
     ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} key=${query.group} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
     ${attention.value && html`<${Doctor} page=${page} />`}
@@ -90,7 +92,7 @@ function Need({ need }) {
   return html`<li class=${`need ${level}`}><i class="need-mark" role="img" aria-label=${severity} />
     <div class="need-text">${name} ${text}${since && html`<span class="faint">, since ${briefly(since)}</span>`}
       ${first && html`<div class="faint">${first}</div>`}${rest.length > 0 && html`<pre>${rest.join("\n")}</pre>`}</div>
-    <div class="actions">${actions.map((action) => html`<${Remedy} key=${action.label} action=${action} />`)}</div></li>`;
+    <div class="actions">${actions.map((action) => html`<${Remedy} key=${action.label} action=${action} job=${subject.job ?? undefined} />`)}</div></li>`;
 }
 
 const briefly = (at) => shortStamp(at).replace(/^(\d\d:\d\d):\d\d$/, "$1");
@@ -151,7 +153,7 @@ function Rows({ found, isGrouped, change }) {
       <div class="ribbon-name">${isGrouped
         ? html`<button type="button" class="link name" onClick=${() => narrow(item)}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}${found.next && " read"}</span>`
         : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.means}</span>`}</div>
-      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!isGrouped && may("operator") ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
+      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!isGrouped && may("operator", item.job) ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
       <${Share} good=${item.good} />
       <div class="ribbon-count">${(total(item.totals) - (item.totals.to_come ?? 0)).toLocaleString("en")}</div></div>`)}</div>`;
 }

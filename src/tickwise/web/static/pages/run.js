@@ -62,7 +62,7 @@ function Head({ page, run, several, changed }) {
   const then = (act) => async () => (await act()) && changed();
   const late = run.started_at && run.attempt === 1 ? Math.max(0, Date.parse(run.started_at) - Date.parse(run.due_at)) : null;
   return html`<header class="page-head"><h1 tabindex="-1"><span class="faint">Run #${run.id} of </span><${Link} parts=${["runs"]} query=${{ q: `job:${run.job}` }}>${run.job}<//></h1>
-      <div class="actions">${may("operator") && [
+      <div class="actions">${may("operator", run.job) && [
         canRetry(run) && html`<${Button} kind="primary" icon="runs" act=${then(() => retry(run, several))}>Retry<//>`,
         isActive(run) && html`<${Button} kind="danger" icon="cancelled" disabled=${run.cancelling} act=${then(() => cancel(run))}>${run.cancelling ? "Cancelling" : "Cancel"}<//>`,
       ]}</div></header>

@@ -75,7 +75,7 @@ const columns = () => [["Select", "pick"], ["Run", "id"], ["State", "state"], ["
 function Row({ run, chosen, choose, peek, isPeeked, ...props }) {
   const took = run.started_at && run.finished_at && span(Date.parse(run.finished_at) - Date.parse(run.started_at));
   return html`<tr aria-rowindex=${props["aria-rowindex"]} class=${chosen || isPeeked ? "is-chosen" : ""}>
-    <td class="pick">${may("operator") && html`<input type="checkbox" tabindex="-1" aria-label=${`Select run ${run.id}`} checked=${chosen} onChange=${(event) => choose(run.id, event.target.checked)} />`}</td>
+    <td class="pick">${may("operator", run.job) && html`<input type="checkbox" tabindex="-1" aria-label=${`Select run ${run.id}`} checked=${chosen} onChange=${(event) => choose(run.id, event.target.checked)} />`}</td>
     <td class="id"><${Link} parts=${["runs", run.id]} kind="mono whole" data-run=${run.id}>#${run.id}<//></td>
     <td class="state"><${Badge} state=${run.state} />${run.attempt > 1 && html`<span class="faint"> attempt ${run.attempt}</span>`}</td>
     <td class="words"><span class="name">${run.job}</span>${run.trigger !== "schedule" && html`<span class="faint"> ${run.trigger}${run.by && ` by ${run.by}`}</span>`}</td>

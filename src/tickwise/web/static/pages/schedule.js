@@ -1,7 +1,8 @@
 /** One schedule: its slots, its runs, its definition, and what would be if. */
 
 import { backfill, cancelAll, pause, remove, reschedule, reset, resume, takeSkipBack, trigger } from "../actions.js";
-import { get, getVersion, may, send } from "../api.js";
+import { get, getVersion, may, mayAll, send } from "../api.js";
+import { RestingSchedule } from "../blackouts.js";
 import { Badge, Button, Countdown, Facts, Failure, Icon, Link, Loading, Panel, RunLink, Time } from "../components.js";
 import { DefinitionTab } from "../definitiontab.js";
 import { ask } from "../dialog.js";
@@ -45,7 +46,7 @@ function Shown({ page, row, version, changed }) {
   return html`<div class="stays"><header class="page-head"><h1 tabindex="-1">${row.name}</h1><div class="actions"><${Actions} row=${row} version=${version} changed=${changed} /></div></header>
       <nav class="tabs" aria-label="Parts">${TABS.map(([code, word]) => html`<a key=${code} href=${to(["schedules", row.name], { tab: code })} aria-current=${tab === code ? "page" : null}
         onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) (event.preventDefault(), change({ tab: code })); }}>${word}</a>`)}</nav></div>
-    <${Lead} row=${row} changed=${changed} />
+    <${Lead} page=${page} row=${row} changed=${changed} />
     ${row.shadow && html`<${ShadowPanel} page=${page} row=${row} changed=${changed} />`}
     <${Backfilling} page=${page} row=${row} />
     ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
@@ -59,7 +60,7 @@ function Actions({ row, version, changed }) {
   const then = (act) => async () => (await act()) && changed();
   const { name } = row;
   const away = async () => (await remove(row, version)) && go(["schedules"]);
-  return html`${may("operator") && html`
+  return html`${may("operator", row.job) && html`
       <${Button} kind="primary" icon="runs" act=${then(() => trigger([name]))}>Run now<//>
       ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
       <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
@@ -69,12 +70,13 @@ function Actions({ row, version, changed }) {
     ${row.source === "api" && may("admin") && html`<${Link} parts=${["schedules", name, "edit"]} kind="button">Edit<//><${Button} kind="danger" act=${away}>Delete<//>`}`;
 }
 
-function Lead({ row, changed }) {
+function Lead({ page, row, changed }) {
   const { paused, definition, last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued } = row;
   const labels = Object.entries(definition.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return html`<p class="lead"><code class="mono">${row.times}</code>${row.means}${definition.description && html`<span class="faint">${definition.description}</span>`}</p>
     ${paused && html`<div class="warning"><${Icon} name="paused" /><div><strong>Paused by ${paused.by}</strong><div>${paused.reason || "No reason was given."} <span class="faint">· <${Countdown} at=${paused.at} /></span></div>
       ${paused.until && html`<div>Resumes <${Countdown} at=${paused.until} />, at <${Time} at=${paused.until} label /></div>`}</div></div>`}
+    ${row.blackouts.length > 0 && mayAll("viewer") && html`<${RestingSchedule} page=${page} names=${row.blackouts} />`}
     ${row.skips.length > 0 && html`<${Skips} row=${row} changed=${changed} />`}
     ${row.waits && html`<div class="warning"><${Icon} name="queued" /><div>Its oldest slot waits: ${row.waits}.</div></div>`}
     ${row.warnings.map((text) => html`<div class="warning"><${Icon} name="warning" /><div>${text}</div></div>`)}
@@ -93,7 +95,7 @@ function Skips({ row, changed }) {
   const back = (slot) => async () => (await takeSkipBack(row.name, slot)) && changed();
   return html`<div class="warning note"><${Icon} name="skipped" /><div><strong>Will be skipped</strong>
     <ul class="skips" aria-label="Slots to skip">${row.skips.slice(0, SHOWN).map((one) => html`<li key=${one.slot}><${Time} at=${one.slot} label /> by ${one.by}${one.reason && `: ${one.reason}`}
-      ${may("operator") && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
+      ${may("operator", row.job) && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
     ${row.skips.length > SHOWN && html`<div class="faint">and ${row.skips.length - SHOWN} more</div>`}</div></div>`;
 }
 
@@ -108,6 +110,6 @@ function Backfilling({ page, row }) {
     body: html`<p>No more slots are enqueued; runs that are already enqueued stay.</p>`,
     act: async () => (await send("DELETE", path), toast("The backfill was stopped."), await found.load()),
   });
-  return html`<${Panel} title="Backfill" aside=${may("operator") && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
+  return html`<${Panel} title="Backfill" aside=${may("operator", row.job) && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
     <progress max=${at.asked || 1} value=${at.made} aria-label="Backfill" /><p role="status">${at.made} of ${at.asked} slots have a run, ${at.left} are left.</p><//>`;
 }

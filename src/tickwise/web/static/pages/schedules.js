@@ -39,8 +39,9 @@ function Schedules({ page }) {
     else next.delete(name);
     setChosen(next);
   };
-  const chooseAll = (yes) => setChosen(new Set(yes ? pager.items.map((one) => one.name) : []));
-  const isAll = pager.items.length > 0 && chosen.size >= pager.items.length;
+  const own = pager.items.filter((one) => may("operator", one.job));
+  const chooseAll = (yes) => setChosen(new Set(yes ? own.map((one) => one.name) : []));
+  const isAll = own.length > 0 && chosen.size >= own.length;
   return html`<${Heading} title="Schedules">${chosen.size > 0
       ? html`<${Bulk} names=${[...chosen]} isAll=${isAll} pager=${pager} done=${restart} chooseAll=${chooseAll} />`
       : may("admin") && html`<${Link} parts=${["create"]} kind="button primary">New schedule<//>`}<//>
@@ -62,7 +63,7 @@ const columns = () => [["Select", "pick"], ["Schedule", "grow"], ["When", "words
 
 function Row({ one, chosen, choose, ...props }) {
   return html`<tr class=${one.paused ? "is-off" : ""} aria-rowindex=${props["aria-rowindex"]}>
-    <td class="pick">${may("operator") && html`<input type="checkbox" aria-label=${`Select ${one.name}`} checked=${chosen} onChange=${(event) => choose(one.name, event.target.checked)} />`}</td>
+    <td class="pick">${may("operator", one.job) && html`<input type="checkbox" aria-label=${`Select ${one.name}`} checked=${chosen} onChange=${(event) => choose(one.name, event.target.checked)} />`}</td>
     <td class="grow"><${Link} parts=${["schedules", one.name]} kind="name whole">${one.name}<//>
       ${one.kind !== "start" && html`<span class="tag">${one.kind}</span>`}${one.job !== one.name && one.kind === "start" && html`<span class="faint"> of ${one.job}</span>`}</td>
     <td class="words" title=${one.times}>${one.means}</td>
@@ -101,7 +102,7 @@ function Unscheduled({ page, query }) {
   const shown = jobs.data.value?.filter((one) => !query.text || one.name.includes(query.text)) ?? [];
   return shown.length > 0 && html`<${Panel} title="Jobs without a schedule"><ul class="needs">${shown.map((one) => html`<li class="need" key=${one.name}>
     <div class="need-text"><${Link} parts=${["runs"]} query=${{ q: `job:${one.name}` }} kind="name">${one.name}<//>${one.description && html`<div class="faint">${one.description}</div>`}</div>
-    <div class="actions">${may("admin") && one.source === "api" && html`<${Button} kind="quiet" act=${async () => (await removeJob(one.name)) && jobs.load()}>Delete<//>`}${may("operator") && html`<${Button} icon="runs" act=${() => runJob(one.name)}>Run now<//>`}</div></li>`)}</ul><//>`;
+    <div class="actions">${may("admin") && one.source === "api" && html`<${Button} kind="quiet" act=${async () => (await removeJob(one.name)) && jobs.load()}>Delete<//>`}${may("operator", one.name) && html`<${Button} icon="runs" act=${() => runJob(one.name)}>Run now<//>`}</div></li>`)}</ul><//>`;
 }
 
 function Nothing({ query }) {
