@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 from tickwise.core.blackout import Blackout
-from tickwise.core.change import BlackoutsSet, SkipAsked
+from tickwise.core.change import BlackoutsSet, Restored, SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import Deadline, TimeLimit
+from tickwise.core.event_inbox import EventsReceived, NewEvent
+from tickwise.core.events import OnEvent
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.shadow import FireSeen
 
 from .world import Moody, World, job, once, schedule, seconds
 
@@ -440,6 +443,15 @@ def two_at_once() -> World:
     return world
 
 
+def events_then_times() -> World:
+    """A job that ran on events, with one that waits when it is given times."""
+    world = World()
+    world.define(job("etl", OnEvent()))
+    world.change("etl", EventsReceived((NewEvent("k1"),)))
+    world.define(job("etl", "0 * * * *"))
+    return world
+
+
 def late(**deadline: str) -> World:
     """An hourly job whose runs take longer than they may, with a slot that is skipped for it."""
     world = World()
@@ -479,6 +491,10 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.CATCHUP_OFF: lambda: changed(
         lambda w: w.define(job("etl", "0 * * * *", catchup="skip")), catchup="all"
     ),
+    Reason.NO_EVENTS: events_then_times,
+    Reason.SHADOW: lambda: outage(shadow=True),
+    Reason.SEEN: lambda: changed(lambda w: w.change("etl", FireSeen(w.now, "web1/1"))),
+    Reason.RESTORED: lambda: changed(lambda w: w.change("etl", Restored(w.now)), catchup="all"),
     Reason.RESET: lambda: changed(lambda w: w.reset("etl"), catchup="all"),
     Reason.DELETED: lambda: changed(lambda w: w.delete("etl"), catchup="all"),
     Reason.BROKEN: broken,

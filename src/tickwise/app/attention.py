@@ -19,6 +19,7 @@ from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, S
 from ..stores.statistics import Counts, RecentSlots
 from .late_slots import late_slots
 from .overview import unserved_queues
+from .restoration import set_backs
 from .slots import LISTED_SLOTS, SlotReader
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs
 
@@ -53,6 +54,8 @@ async def status(store: Store, sees: Callable[[str], bool] | None = None, limit:
     if not has_ticker:  # one cause, not one for each schedule
         own = [item for item in own if not item.counts.get("overdue")]
     fleet = [] if sees else list(_of_fleet(counts, nodes, pauses, has_ticker=has_ticker))
+    if sees is None and (forgot := await set_backs(store, nodes, micro - _LATELY * MICRO)):
+        fleet.append(fleet_attention.set_back(forgot[0].until // MICRO, forgot[0].repair))
     items = rules.ranked([*fleet, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(

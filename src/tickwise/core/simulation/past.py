@@ -22,7 +22,7 @@ _FAR = 1 << 40
 _NOT_LOOKED = frozenset({Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY, Reason.COALESCED, Reason.STOPPED_SINCE})
 _HELD_UP = frozenset({Reason.NO_WORKER, Reason.WAITS_FOR_SUCCESS, Reason.UNREADABLE, Reason.BROKEN})
 BY_HAND = frozenset(
-    {Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF}
+    {Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.RESTORED, Reason.DELETED, Reason.CATCHUP_OFF}
 )  # what a person has decided, which no planner decides again
 
 
