@@ -2,9 +2,9 @@
 
 The list is one text, each time written over the version that was read. What a pass asks is in the state of each
 schedule, so a claim, a commit and a compare-and-set need to know nothing of the list. Every writer of the list, or
-of a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more. So of
-a list and a job that are written at the same time, the later writer finds the other's. A node finishes what another
-has begun, by the version that was last in force everywhere.
+of a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more. So if
+a list and a job are written at the same time, the later writer finds what the other wrote. A node finishes what
+another has begun, by the version that was last in force everywhere.
 """
 
 import asyncio
