@@ -72,18 +72,20 @@ def test_a_system_crontab_names_users() -> None:
     assert "as root" in job.imported.notes[0]
 
 
-def test_reboot_runs_by_hand() -> None:
-    """An entry without times has no schedule, and says so."""
+def test_reboot_is_on_start() -> None:
+    """An entry without times runs when the machine starts; a second start waits for the first to end."""
     job = only_job("@reboot agent\n")
-    assert not job.definition.schedules
-    assert "by hand" in "\n".join(job_file_lines(job, "cron"))
+    assert job.imported.fields == {"on_start": True, "command": "agent"}
+    assert [str(one.times) for one in job.definition.schedules] == ["on event (machine start)"]
+    assert (job.verdict, job.imported.notes) == ("no times", [])
 
 
 def test_mailto_mails_failures(tmp_path: Path) -> None:
     """A run that fails is mailed to everybody in MAILTO, by sendmail as cron does it; one that succeeds is not."""
     (tmp_path / "sendmail").write_text(f'#!/bin/sh\n{{ echo "$@"; cat; }} >> {tmp_path}/sent\n')
     (tmp_path / "sendmail").chmod(0o755)
-    text = f"MAILTO=ops@example.com, root\nPATH={tmp_path}:/usr/bin:/bin\n0 3 * * * echo lost; exit 3\n0 4 * * * true\n"
+    above = f"MAILTO=ops@example.com, root\nPATH={tmp_path}:/usr/bin:/bin\n"
+    text = f"{above}0 3 * * * echo lost; exit 3\n0 4 * * * true\n"
     files, refused = build_job_files(imported(text), NO_DEFAULTS, START, START + YEAR)
     assert not refused
     with Tickwise(f"sqlite:///{tmp_path}/tickwise.db", allow_commands=True) as tw:

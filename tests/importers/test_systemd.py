@@ -159,7 +159,20 @@ def test_written_calendars_are_those_of_systemd(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "@1700000000", "*-*-*/2", "12:00:00.5/0", "12:00:59.9..61", "12:0.5", "*-*-1~3", "25:00 x", "*-*~40", "*-*~3..1"]
+    "text",
+    [
+        "",
+        "nonsense",
+        "@1700000000",
+        "*-*-*/2",
+        "12:00:00.5/0",
+        "12:00:59.9..61",
+        "12:0.5",
+        "*-*-1~3",
+        "25:00 x",
+        "*-*~40",
+        "*-*~3..1",
+    ],
 )
 def test_what_cannot_be_said_is_refused(text: str) -> None:
     """An odd calendar is an error, never other times."""

@@ -84,8 +84,8 @@ def _general_notes(jobs: list[ImportedJob], mail: Mapping[str, str]) -> Iterator
         )
     if mail:
         yield (
-            f"cron mails what jobs print to {', '.join(mail)}; Tickwise keeps it in the run's log, and mails failures "
-            "where MAILTO names somebody (`on: failure`). [notify] in the settings tells of lost and missed runs, too"
+            f"cron mails what jobs print to {', '.join(mail)}; Tickwise keeps it in the run's log, and mails "
+            "failures where MAILTO names somebody; [notify] in the settings tells of lost and missed runs, too"
         )
     if silent := sum(bool(_OUTPUT_GONE.search(str(job.fields))) for job in jobs):
         yield f"{silent} of {len(jobs)} jobs send their output to /dev/null; a run's log would keep it"
@@ -138,7 +138,7 @@ def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: J
     where = file.settings.get("CRON_TZ") or file.options.timezone or file.options.machine_zone
     rules = None
     if entry.times == "@reboot":
-        notes.append("Tickwise starts nothing when a machine starts: this job has no schedule, and runs by hand")
+        fields["on_start"] = True
     else:
         times = NICKNAMES.get(entry.times, entry.times)
         if times.startswith("@"):

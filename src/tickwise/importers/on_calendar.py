@@ -112,7 +112,7 @@ def _second_field(text: str) -> str:
 
 
 def _whole_seconds(text: str) -> str:
-    """The seconds in which at least one of the named instants lies: `0/1.5` fires in 0, 1, 3, 4, 6 …"""
+    """The seconds in which the named instants lie: `0/1.5` fires in 0, 1, 3, 4, 6 and so on."""
     seconds: set[int] = set()
     for part in text.split(","):
         found = _SECONDS.fullmatch(part)
