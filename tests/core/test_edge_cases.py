@@ -11,9 +11,12 @@ from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import Deadline, TimeLimit
+from tickwise.core.event_inbox import EventsReceived, NewEvent
+from tickwise.core.events import OnEvent
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.shadow import FireSeen
 
 from .world import Moody, World, job, once, schedule, seconds
 
@@ -361,6 +364,16 @@ def in_a_blackout(world: World) -> None:
     world.change("etl", BlackoutsSet((Blackout("freeze", window, 3_000, ("*",), since=world.now),)))
 
 
+def told_of_a_fire(world: World) -> None:
+    world.change("etl", FireSeen(world.now, "cron"))
+
+
+def with_an_event_that_waits(world: World) -> None:
+    world.define(job("etl", OnEvent(), catchup="all"))
+    world.change("etl", EventsReceived((NewEvent("a"),)))
+    world.define(job("etl", "0 * * * *", catchup="all"))
+
+
 def paused_for_a_while(world: World) -> None:
     world.pause("etl")
     world.pass_time(to="04:10")
@@ -475,6 +488,9 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.LATE_FINISH: lambda: late(finish="10m"),
     Reason.SKIPPED_BY_HAND: lambda: changed(lambda w: w.change("etl", SkipAsked(w.at("04:00")))),
     Reason.FINISHED: lambda: outage(catchup="all", max_runs=1),
+    Reason.SHADOW: lambda: outage(shadow=True),
+    Reason.SEEN: lambda: changed(told_of_a_fire, shadow=True),
+    Reason.NO_EVENTS: lambda: changed(with_an_event_that_waits),
     Reason.CATCHUP_GOES_FIRST: lambda: missed_beside(restart="0 3 * * *"),
     Reason.CATCHUP_OFF: lambda: changed(
         lambda w: w.define(job("etl", "0 * * * *", catchup="skip")), catchup="all"
