@@ -274,7 +274,9 @@ def s77_starts_stay_within_the_budget(step: Step) -> None:
         counted = [start for start in earlier if start + budget.per > step.now]
         truly = [start for start in step.started.get(name, ()) if start + budget.per > step.now]
         room = max(0, budget.count - len(truly))
-        assert len(new) <= room or planned.schedule.definition.kind is not Kind.START, f"{name} overruns its budget"
+        assert len(new) <= room or planned.schedule.definition.kind is not Kind.START, (
+            f"{name} overruns its budget"
+        )
         remembered = planned.schedule.recent_starts
         assert len(remembered) <= budget.count, f"{name} remembers too many starts"
         assert remembered[len(remembered) - len(new) :] == (step.now,) * len(new), f"{name} forgets its starts"

@@ -462,7 +462,7 @@ def no_longer_on_events() -> World:
     return world
 
 
-def spent(**given: str) -> World:
+def spent(**given: Any) -> World:
     """An hourly job that may start once in two hours."""
     world = World()
     world.define(job("etl", "0 * * * *", max_starts=StartBudget(1, 7_200), **given))

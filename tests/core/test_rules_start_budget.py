@@ -22,10 +22,18 @@ def hourly(times: str = "0 * * * *", **given: Any) -> World:
 
 
 def test_a_slot_over_the_budget_is_skipped() -> None:
-    """S77: the reason names the budget and when there is room again; the oldest start leaves room as it gets old."""
+    """S77: the reason names the budget and when there is room again, as the oldest start gets too old."""
     world = hourly()
     world.pass_time(to="13:00")
-    assert [slot for slot, _ in world.ran("etl")] == ["01:00", "02:00", "03:00", "07:00", "08:00", "09:00", "13:00"]
+    assert [slot for slot, _ in world.ran("etl")] == [
+        "01:00",
+        "02:00",
+        "03:00",
+        "07:00",
+        "08:00",
+        "09:00",
+        "13:00",
+    ]
     assert world.verdicts("etl") == [
         "budget 04:00", "budget 05:00", "budget 06:00", "budget 10:00", "budget 11:00", "budget 12:00",
     ]  # fmt: skip

@@ -96,7 +96,7 @@ def next_wanted_slot(schedule: Schedule) -> int | None:
 
 
 def upcoming_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
-    """The same, but only as many as `max_runs` and `max_starts` leave: an estimate, since skipped slots do not count.
+    """The same, as far as `max_runs` and `max_starts` let them run: an estimate, since skipped slots do not count.
 
     Slots that wait until their budget has room are due then.
     """
