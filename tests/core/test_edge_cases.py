@@ -10,7 +10,7 @@ from tickwise.core.change import BlackoutsSet, SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
-from tickwise.core.definition import Deadline, TimeLimit
+from tickwise.core.definition import Deadline, StartBudget, TimeLimit
 from tickwise.core.event_inbox import EventsReceived, NewEvent
 from tickwise.core.events import OnEvent
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
@@ -364,16 +364,6 @@ def in_a_blackout(world: World) -> None:
     world.change("etl", BlackoutsSet((Blackout("freeze", window, 3_000, ("*",), since=world.now),)))
 
 
-def told_of_a_fire(world: World) -> None:
-    world.change("etl", FireSeen(world.now, "cron"))
-
-
-def with_an_event_that_waits(world: World) -> None:
-    world.define(job("etl", OnEvent(), catchup="all"))
-    world.change("etl", EventsReceived((NewEvent("a"),)))
-    world.define(job("etl", "0 * * * *", catchup="all"))
-
-
 def paused_for_a_while(world: World) -> None:
     world.pause("etl")
     world.pass_time(to="04:10")
@@ -463,6 +453,23 @@ def late(**deadline: str) -> World:
     return world
 
 
+def no_longer_on_events() -> World:
+    """A job on events that is changed to run at times while an event waits."""
+    world = World()
+    world.define(job("etl", OnEvent(), catchup="all", overlap="queue"))
+    world.change("etl", EventsReceived((NewEvent("k", source="sent"),)))
+    world.define(job("etl", "0 * * * *", catchup="all", overlap="queue"))
+    return world
+
+
+def spent(**given: Any) -> World:
+    """An hourly job that may start once in two hours."""
+    world = World()
+    world.define(job("etl", "0 * * * *", max_starts=StartBudget(1, 7_200), **given))
+    world.pass_time(to="02:30")
+    return world
+
+
 SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.ON_TIME: active,
     Reason.CATCH_UP: outage,
@@ -488,9 +495,6 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.LATE_FINISH: lambda: late(finish="10m"),
     Reason.SKIPPED_BY_HAND: lambda: changed(lambda w: w.change("etl", SkipAsked(w.at("04:00")))),
     Reason.FINISHED: lambda: outage(catchup="all", max_runs=1),
-    Reason.SHADOW: lambda: outage(shadow=True),
-    Reason.SEEN: lambda: changed(told_of_a_fire, shadow=True),
-    Reason.NO_EVENTS: lambda: changed(with_an_event_that_waits),
     Reason.CATCHUP_GOES_FIRST: lambda: missed_beside(restart="0 3 * * *"),
     Reason.CATCHUP_OFF: lambda: changed(
         lambda w: w.define(job("etl", "0 * * * *", catchup="skip")), catchup="all"
@@ -498,8 +502,13 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.RESET: lambda: changed(lambda w: w.reset("etl"), catchup="all"),
     Reason.DELETED: lambda: changed(lambda w: w.delete("etl"), catchup="all"),
     Reason.BROKEN: broken,
+    Reason.SHADOW: lambda: outage(shadow=True),
+    Reason.SEEN: lambda: changed(lambda w: w.change("etl", FireSeen(w.now, "old")), shadow=True),
+    Reason.NO_EVENTS: no_longer_on_events,
     Reason.WAITS_FOR_RUN: lambda: active(catchup="all"),
     Reason.WAITS_FOR_LANE: lambda: active(catchup="all", overlap="allow", max_active_runs=1),
+    Reason.BUDGET: spent,
+    Reason.WAITS_FOR_BUDGET: lambda: spent(catchup="all"),
     Reason.WAITS_BEHIND: two_at_once,
     Reason.WAITS_FOR_SUCCESS: lambda: held_up(after={"source": "1h"}, wait_for="5m"),
     Reason.NO_WORKER: lambda: held_up(queues=frozenset()),
