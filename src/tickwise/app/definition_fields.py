@@ -33,7 +33,7 @@ from ..core.definition import (
     Step,
 )
 from ..core.errors import InputError
-from ..core.events import DEFAULT_WINDOW, OnEvent
+from ..core.events import DEFAULT_WINDOW, MachineStart, OnEvent
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
@@ -63,7 +63,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         fields |= _from_field(start.times) | _days_fields(start.times)
     if events is not None:
         fields |= {
-            "on_event": _on_event_field(events.times),
+            **_on_event_field(events.times),
             **({} if start else _event_policy_fields(events.policy)),
         }
     if job.engine is not None:
@@ -92,13 +92,16 @@ def _event_policy_fields(policy: Policy) -> dict[str, Any]:
 def _on_event_field(times: Recurrence) -> dict[str, Any]:
     if not isinstance(times, OnEvent):
         return {}
+    if isinstance(times.source, MachineStart):
+        return {"on_start": True}
     fields: dict[str, Any] = {}
     if hook := times.source:
         given = {"signed_with": hook.secret, "sender": hook.sender, "key": hook.key}
         fields["hook"] = {name: value for name, value in given.items() if value}
     if rule := times.coalesce:
         fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
-    return fields | ({"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {})
+    fields |= {"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {}
+    return {"on_event": fields}
 
 
 def _from_field(times: Recurrence) -> dict[str, Any]:

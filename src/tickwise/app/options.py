@@ -66,6 +66,7 @@ class JobOptions(TypedDict, total=False):
     labels: Mapping[str, str] | None
     enabled: bool | None
     on_event: OnEventFields | None
+    on_start: bool | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None

@@ -31,6 +31,7 @@ class HookHeaders(NamedTuple):
 
 
 OWN_HEADERS = HookHeaders("x-tickwise-signature", "x-tickwise-key")
+START_WINDOW = 366 * 86_400  # in which one start of a machine is one event
 SENDERS = {
     "github": HookHeaders("x-hub-signature-256", "x-github-delivery"),
     "gitea": HookHeaders("x-gitea-signature", "x-gitea-delivery"),
@@ -57,14 +58,22 @@ class Webhook:
         return f"webhook of {self.sender}" if self.sender else "webhook"
 
 
-EventSource: TypeAlias = Webhook
+@dataclass(frozen=True, slots=True)
+class MachineStart:
+    """The start of a machine, or of a container, on which a node serves the job's source."""
+
+    def __str__(self) -> str:
+        return "machine start"
+
+
+EventSource: TypeAlias = Webhook | MachineStart
 
 
 @dataclass(frozen=True, slots=True)
 class OnEvent(Recurrence):
     """Times that no calendar names: a slot is there when an event has come."""
 
-    source: Webhook | None = None  # none: only what people and programs send
+    source: EventSource | None = None  # none: only what people and programs send
     coalesce: Coalesce | None = None  # none: each event has a run
     window: int = DEFAULT_WINDOW
 

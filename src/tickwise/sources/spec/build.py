@@ -86,7 +86,7 @@ def build(
         if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
         else _build_schedules(spec, builder, policies, errors)
     )
-    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+    if not broken & {"on_event", "on_start", *_DEPENDENT_FIELDS}:
         schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)

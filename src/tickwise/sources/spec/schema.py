@@ -339,6 +339,7 @@ class JobSpec(ActionFields):
         {"hook": {"signed_with": "deploy_hook", "sender": "github"}},
         {"coalesce": {"quiet": "30s", "at_most": "5m"}},
     )  # fmt: skip
+    on_start = optional(FLAG, "Run once for each start of the machine whose node serves it.", True)
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
 
     days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
