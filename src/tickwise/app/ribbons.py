@@ -29,6 +29,11 @@ class ScheduleRibbon:
     ribbon: Ribbon
     labels: Mapping[str, str] = field(default_factory=dict)  # of its job
 
+    @property
+    def good(self) -> float | None:
+        """The share of decided slots that ran; none in shadow, where another scheduler runs them."""
+        return None if self.row.schedule.in_shadow else self.ribbon.good
+
 
 @dataclass(frozen=True, slots=True)
 class RibbonPage:
@@ -71,7 +76,7 @@ async def ribbons(
     if place.good < _OTHERS:
         ranked = await insights.schedules(replace(wanted, names=frozenset(names)), limit=_MAX_RANKED)
         drawn = await _draw(store, reader, (row for row in ranked.items if sees(row.schedule.job)), bins)
-        ordered = sorted((_Place(_share(each.ribbon), each.row.schedule.name), each) for each in drawn)
+        ordered = sorted((_Place(_share(each), each.row.schedule.name), each) for each in drawn)
         found = [item for item in ordered if item[0] > place]
     last = place.name if place.good >= _OTHERS else ""
     others, more = await _others(store, sees, wanted, set(names), last, limit + 1 - len(found))
@@ -97,7 +102,7 @@ async def _worst(store: Store, bins: Bins) -> list[str]:
     return list(dict.fromkeys([*failures, *await store.insights.ailing(bins.since, WITHOUT_RUN)]))
 
 
-def _share(ribbon: Ribbon) -> float:
+def _share(ribbon: ScheduleRibbon) -> float:
     return 1.0 if ribbon.good is None else ribbon.good
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..core.attention import SHADOWED
 from ..core.model import Decision
 from ..core.reasons import Reason
 from ..core.slot_history import Bins, SlotLedger, SlotRecord, SlotState
@@ -17,7 +16,6 @@ from .values import moment
 LISTED_SLOTS = 30  # of each schedule in a list
 _GOOD = (SlotState.RAN, SlotState.RAN_AFTER_RETRIES)
 _DECIDED = (*_GOOD, SlotState.FAILED, SlotState.SKIPPED)
-_SHADOWED = [reason.code for reason in SHADOWED]
 _TEXTS = {
     "failed": "its run failed",
     "lost": "the worker of its run vanished",
@@ -96,8 +94,8 @@ class Ribbon:
 
     @property
     def good(self) -> float | None:
-        """The share of decided slots that ran; those that another scheduler is to run do not count."""
-        decided = sum(self.totals[state] for state in _DECIDED) - sum(self.reasons[code] for code in _SHADOWED)
+        """The share of decided slots that ran."""
+        decided = sum(self.totals[state] for state in _DECIDED)
         return sum(self.totals[state] for state in _GOOD) / decided if decided else None
 
     def add(self, place: int, state: SlotState, reason: str | None, number: int) -> None:

@@ -75,7 +75,7 @@ def _ribbon(item: ScheduleRibbon) -> RibbonResponse:
             "name": schedule.name, "job": schedule.job, "timezone": times.zone.name,
             "means": "cannot be read" if item.row.unreadable else times.explain(),
             "paused": schedule.paused is not None, "in_shadow": schedule.in_shadow,
-            "totals": ribbon.totals, "good": ribbon.good,
+            "totals": ribbon.totals, "good": item.good,
             "bins": sorted(ribbon.bins.items()), "reasons": ribbon.reasons, "labels": dict(item.labels),
         }
     )  # fmt: skip

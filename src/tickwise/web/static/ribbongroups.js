@@ -46,13 +46,13 @@ function merged([name, items]) {
   const bins = new Map();
   for (const [number, counts] of items.flatMap((one) => one.bins)) bins.set(number, summed([bins.get(number) ?? {}, counts]));
   const totals = summed(items.map((one) => one.totals));
-  const elsewhere = items.reduce((sum, { reasons = {} }) => sum + (reasons.shadow ?? 0) + (reasons.seen ?? 0), 0);
-  return { name, schedules: items.length, totals, good: goodOf(totals, elsewhere), bins: [...bins].sort(([a], [b]) => a - b) };
+  const own = summed(items.filter((one) => !one.in_shadow).map((one) => one.totals));
+  return { name, schedules: items.length, totals, good: goodOf(own), bins: [...bins].sort(([a], [b]) => a - b) };
 }
 
-/** The share of decided slots that ran, as the server counts it: without those that another scheduler is to run. */
-function goodOf({ ran = 0, ran_after_retries: retried = 0, failed = 0, skipped = 0 }, elsewhere) {
-  const decided = ran + retried + failed + skipped - elsewhere;
+/** The share of decided slots that ran, as the server counts it: without schedules in shadow. */
+function goodOf({ ran = 0, ran_after_retries: retried = 0, failed = 0, skipped = 0 }) {
+  const decided = ran + retried + failed + skipped;
   return decided ? (ran + retried) / decided : null;
 }
 
