@@ -298,7 +298,7 @@ def _run_row(run: RunEntry) -> RunRow:
         node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
         result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
         lease_until=run.lease_until, expires_at=run.expires_at, by=run.by, requires=run.requires,
-        hand_over=run.hand_over, waits_for=run.waits_for,
+        hand_over=run.hand_over, waits_for=run.waits_for, traceparent=run.traceparent,
     )  # fmt: skip
 
 
