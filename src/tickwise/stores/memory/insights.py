@@ -75,6 +75,11 @@ class MemoryInsights(MemoryMoves, Insights):
         )
 
     @atomic
+    def _jobs_named(self, names: Sequence[str], /) -> list[JobRow]:
+        known = [self._memory.jobs[name] for name in names if name in self._memory.jobs]
+        return [_job_row(each) for each in known if each.deleted_at is None]
+
+    @atomic
     def _schedule(self, name: str, /) -> ScheduleRow | None:
         found = self._memory.schedules.get(name)
         return None if found is None or not found.live else self._schedule_row(found)
