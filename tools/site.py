@@ -1,7 +1,7 @@
 """The site of docs/ for this version: `python -m tools.site [FOLDER]` builds it into FOLDER/X.Y (else site/X.Y).
 
-Other versions that are there stay. `versions.json` lists all of them for the menu of Material, in the form of mike;
-the page of the folder itself leads to the newest.
+Other versions that are there stay. `versions.json` lists all of them for Material's menu, in the form of mike; the
+page of the folder itself leads to the newest.
 """
 
 import json
