@@ -155,6 +155,8 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
         fields["max_active_runs"] = policy.max_active_runs
     fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if budget := policy.max_starts:
+        fields["max_starts"] = {"count": budget.count, "per": format_duration(budget.per)}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
     if policy.deadline is not None:

@@ -27,7 +27,7 @@ API_SOURCE = "api"
 _PAGE = 1_000
 _SCHEDULE_FIELDS = frozenset(
     "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
-    "jitter from until days roll nth max_runs after wait_for expires auto_remove ticking pause_after "
+    "jitter from until days roll nth max_runs max_starts after wait_for expires auto_remove ticking pause_after "
     "blackout deadline shadow".split()
 )
 

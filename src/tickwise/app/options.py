@@ -52,6 +52,11 @@ class OnEventFields(TypedDict, total=False):
     window: Duration
 
 
+class MaxStartsFields(TypedDict):
+    count: int
+    per: Duration
+
+
 class DeadlineFields(TypedDict, total=False):
     start: Duration
     finish: Duration
@@ -82,6 +87,7 @@ class JobOptions(TypedDict, total=False):
     nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
+    max_starts: MaxStartsFields | None
     after: Sequence[AfterFields] | None
     wait_for: Duration | None
     expires: Duration | None

@@ -23,6 +23,7 @@ from .run_search import RunSearchStories
 from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
+from .start_budget import StartBudgetStories
 from .tick import ReserveStories, TickStories
 from .waits import WaitStories
 from .workers import WorkerStories
@@ -44,6 +45,7 @@ class StoreConformance(
     BlackoutStories,
     EventStories,
     DeadlineStories,
+    StartBudgetStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
