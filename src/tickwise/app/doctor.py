@@ -20,7 +20,7 @@ from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.day_set import day_number
 from ..core.errors import TickwiseError
 from ..core.event_inbox import MAX_SECONDS_AHEAD
-from ..core.events import OnEvent
+from ..core.events import OnEvent, Webhook
 from ..core.reasons import Reason
 from ..core.requirements import LiveWorkers, requirements_of
 from ..core.states import RunState
@@ -213,7 +213,8 @@ def _hooks_without_secret(snapshot: _Snapshot) -> Iterator[Finding]:
     """Hooks whose calls nobody can sign: each of them is turned away (S70)."""
     for row in snapshot.schedules:
         times = row.schedule.definition.times
-        name = times.source.secret if isinstance(times, OnEvent) and times.source else ""
+        hook = times.source if isinstance(times, OnEvent) else None
+        name = hook.secret if isinstance(hook, Webhook) else ""
         if name and name not in snapshot.secrets:
             what = (
                 f"the hook {row.schedule.name} is signed with {name}, and the settings have no secret of that name"
