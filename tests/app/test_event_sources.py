@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 import pytest
@@ -29,7 +29,7 @@ def events_of(app_runs: list[Any], job: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("state", ["success", "failure", "any"])
 @patiently
-async def test_the_end_of_a_run_starts_another(state: str) -> None:
+async def test_the_end_of_a_run_starts_another(state: Literal["success", "failure", "any"]) -> None:
     """S70: of a run by hand, by a slot or by an event; those that ended in the other way do not count."""
     app = AsyncTickwise("memory://", allow_commands=True)
 
@@ -167,7 +167,7 @@ async def test_a_job_that_would_start_itself_is_refused() -> None:
         ({"on_event": {"job": "b"}, "steps": [{"name": "one", "job": "b"}]}, "it is a step of this job"),
     ):
         with pytest.raises(InputError, match=says):
-            await app.schedules.add("a", **fields)  # type: ignore[arg-type]
+            await app.schedules.add("a", **fields)
     await app.schedules.add("b", on_event={"job": "a"}, command="true")
     with pytest.raises(InputError, match="a would start itself again and again: a starts b starts a"):
         await app.schedules.add("a", on_event={"job": "b"}, command="true")

@@ -38,6 +38,7 @@ from ..core.events import (
     DEFAULT_WINDOW,
     EndState,
     JobEnds,
+    MachineStart,
     OnEvent,
     SettledFiles,
     Webhook,
@@ -71,7 +72,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         fields |= _from_field(start.times) | _days_fields(start.times)
     if events is not None:
         fields |= {
-            "on_event": _on_event_field(events.times),
+            **_on_event_field(events.times),
             **({} if start else _event_policy_fields(events.policy)),
         }
     if job.engine is not None:
@@ -100,6 +101,8 @@ def _event_policy_fields(policy: Policy) -> dict[str, Any]:
 def _on_event_field(times: Recurrence) -> dict[str, Any]:
     if not isinstance(times, OnEvent):
         return {}
+    if isinstance(times.source, MachineStart):
+        return {"on_start": True}
     fields: dict[str, Any] = {}
     match times.source:
         case Webhook(secret, sender, key):
@@ -112,7 +115,8 @@ def _on_event_field(times: Recurrence) -> dict[str, Any]:
             fields |= _ends_fields(ends)
     if rule := times.coalesce:
         fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
-    return fields | ({"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {})
+    fields |= {"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {}
+    return {"on_event": fields}
 
 
 def _ends_fields(ends: JobEnds) -> dict[str, Any]:
@@ -175,6 +179,8 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
         fields["max_active_runs"] = policy.max_active_runs
     fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if budget := policy.max_starts:
+        fields["max_starts"] = {"count": budget.count, "per": format_duration(budget.per)}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
     if policy.deadline is not None:

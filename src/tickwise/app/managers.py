@@ -34,7 +34,7 @@ from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
 from .blackouts import refuse_in_blackout
 from .calendars import bound_job, check_bound
-from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
+from .definitions import API_SOURCE, check_of_api, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
 from .explain import schedule_row, waits
 from .options import JobFields, When, as_job_fields
@@ -106,6 +106,7 @@ class Schedules:
         job = read_spec({"name": name, **as_job_fields(fields)}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
+        check_of_api(job)
         job = await bound_job(store, job)
         await store.define(job, API_SOURCE, over=over)
         await check_bound(store, [job])

@@ -37,6 +37,7 @@ from .definition_sync import DefinitionSync
 from .event_sources import EventSources
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
+from .machine_start import MachineStartEvents
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
@@ -95,6 +96,7 @@ class NodeProcess:
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
+        self._machine_start = MachineStartEvents(services.store)
         self._orphans = OrphanCheck(services.store, services.app_source)
         self._notifier = make_notifier(services.store, self.id, settings) if Role.TICKER in self.roles else None
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
@@ -298,7 +300,9 @@ class NodeProcess:
         await self._services.declare()
         if await self._orphans.look(self._registry.declared):
             self._heartbeat.wake()
-        return await self._services.definitions.turn()
+        delay = await self._services.definitions.turn()
+        await self._machine_start.tell(self._services.definitions.on_start)
+        return delay
 
     async def _wake_on_notification(self) -> float:
         """Wait for a notification of the store, and wake the loops that look for work."""

@@ -58,6 +58,11 @@ class OnEventFields(TypedDict, total=False):
     window: Duration
 
 
+class MaxStartsFields(TypedDict):
+    count: int
+    per: Duration
+
+
 class DeadlineFields(TypedDict, total=False):
     start: Duration
     finish: Duration
@@ -72,6 +77,7 @@ class JobOptions(TypedDict, total=False):
     labels: Mapping[str, str] | None
     enabled: bool | None
     on_event: OnEventFields | None
+    on_start: bool | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None
@@ -87,6 +93,7 @@ class JobOptions(TypedDict, total=False):
     nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
+    max_starts: MaxStartsFields | None
     after: Sequence[AfterFields] | None
     wait_for: Duration | None
     expires: Duration | None

@@ -125,6 +125,14 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
+class StartBudget:
+    """At most so many runs of slots in any time of so many seconds (S77)."""
+
+    count: int
+    per: int
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """How slots become runs. Made by `of`, which fills in what follows from what was given."""
 
@@ -138,6 +146,7 @@ class Policy:
     jitter: int = 0
     until: int | None = None
     max_runs: int | None = None
+    max_starts: StartBudget | None = None
     after: tuple[After, ...] = ()
     wait_for: int = 0
     expires: int | None = None

@@ -34,6 +34,7 @@ class HookHeaders(NamedTuple):
 
 
 OWN_HEADERS = HookHeaders("x-tickwise-signature", "x-tickwise-key")
+START_WINDOW = 366 * 86_400  # in which one start of a machine is one event
 SENDERS = {
     "github": HookHeaders("x-hub-signature-256", "x-github-delivery"),
     "gitea": HookHeaders("x-gitea-signature", "x-gitea-delivery"),
@@ -95,7 +96,15 @@ class JobEnds:
         return f"{which} of {few}{', '.join(self.jobs)}"
 
 
-EventSource: TypeAlias = Webhook | SettledFiles | JobEnds
+@dataclass(frozen=True, slots=True)
+class MachineStart:
+    """The start of a machine, or of a container, on which a node serves the job's source."""
+
+    def __str__(self) -> str:
+        return "machine start"
+
+
+EventSource: TypeAlias = Webhook | SettledFiles | JobEnds | MachineStart
 
 
 @dataclass(frozen=True, slots=True)

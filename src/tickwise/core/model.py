@@ -204,6 +204,7 @@ class Schedule(NamedTuple):
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
     inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
+    recent_starts: tuple[int, ...] = ()  # when the newest runs of slots were made, as many as its budget has (S77)
     shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property

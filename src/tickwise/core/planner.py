@@ -41,6 +41,7 @@ from .policy import Go, Ruling, Skip, Wait, dependencies, guard, held, last_stop
 from .reasons import Reason
 from .schedule_pass import LONGEST_SLEEP, SchedulePass
 from .slots import next_slot
+from .start_budget import over_budget
 from .timeparse import iso
 
 _SHORTEST_BACK_OFF, _LONGEST_BACK_OFF = 5, 600
@@ -195,6 +196,8 @@ class _JobPass:
                 held_up = dependencies(schedule, pending, following, self.facts.successes, self.now)
                 if held_up:
                     return held_up
+            if spent := over_budget(schedule, made - schedule.runs_made, self.now):
+                return spent
         return overlap(schedule, holders, missed=pending.missed)
 
     def _possible(self, verdict: Ruling, holders: list[Holder]) -> Ruling:

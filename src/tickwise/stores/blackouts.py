@@ -1,10 +1,10 @@
 """All blackouts of a store, and how they come to be in force for the schedules of the jobs they are for (ADR 73).
 
 The list is one text, each time written over the version that was read. What a pass asks is in the state of each
-schedule, so a claim, a commit and a compare-and-set need to know nothing of the list. Who writes the list, or
-defines a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more.
-So of a list and a job that are written at the same time, the later finds the other. A node finishes what another
-has begun, by the version that was last in force everywhere.
+schedule, so a claim, a commit and a compare-and-set need to know nothing of the list. Every writer of the list, or
+of a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more. So if
+a list and a job are written at the same time, the later writer finds what the other wrote. A node finishes what
+another has begun, by the version that was last in force everywhere.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ async def enforce_blackouts(store: "Store", job: str | None = None) -> int:
 async def _enforce(store: "Store", blackouts: Sequence[Blackout], job: str | None) -> None:
     now, insights = await store.now() // MICRO, store.insights
     wanted = {each.definition.name: blackouts_of(blackouts, each.definition.name, each.definition.labels, now)
-              for each in await _jobs(store, job)}  # fmt: skip
+              for each in await _wanted_jobs(store, job)}  # fmt: skip
     rows = await all_pages(lambda after: insights.schedules(ScheduleFilter(job=job), after, _PAGE_SIZE))
     changes = [
         (row.schedule.name, wanted.get(row.schedule.job, ()))
@@ -89,7 +89,7 @@ async def _enforce(store: "Store", blackouts: Sequence[Blackout], job: str | Non
         await asyncio.gather(*(_set(store, *each) for each in changes[first : first + _BATCH_SIZE]))
 
 
-async def _jobs(store: "Store", job: str | None) -> Sequence[JobRow]:
+async def _wanted_jobs(store: "Store", job: str | None) -> Sequence[JobRow]:
     if job is not None:
         row = await store.insights.job(job)
         return [row] if row else []

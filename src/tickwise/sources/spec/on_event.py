@@ -1,4 +1,4 @@
-"""The schedule of a job that runs on events (S71): its rules, and which fields of a job do not go with it."""
+"""The schedule of a job that runs on events or a machine's start (S71), and the fields that do not go with it."""
 
 from dataclasses import replace
 
@@ -7,10 +7,12 @@ from ...core.errors import InputError
 from ...core.events import (
     DEFAULT_SETTLE,
     DEFAULT_WINDOW,
+    START_WINDOW,
     Coalesce,
     EndState,
     EventSource,
     JobEnds,
+    MachineStart,
     OnEvent,
     SettledFiles,
     Webhook,
@@ -31,18 +33,21 @@ def build_event_schedules(
     spec: JobSpec, job: str, policy: Policy, errors: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
     """The schedule of the events of a job; none if there were errors."""
-    if spec.on_event is None:
+    field = "on_event" if spec.on_event else "on_start"
+    if spec.on_event is None and not spec.on_start:
         return ()
     if spec.schedule is None:
         for name in _OF_TIMES_ONLY:
             if spec.given.get(name) is not None:
                 errors.add((name,), "goes with a schedule, and this job runs on events only")
     name = job + EVENT_SUFFIX if spec.schedule is not None else job
-    with errors.at("on_event"):
+    if spec.on_event and spec.on_start:
+        errors.add(("on_start",), "goes without on_event: define a second job")
+    with errors.at(field):
         check_name(name, "a schedule's name")
         if policy.ticking is Ticking.LOCAL:
             raise InputError("events are found in the store: leave out ticking, or write ticking: store")
-        times = on_event(spec.on_event)
+        times = on_event(spec.on_event) if spec.on_event else OnEvent(MachineStart(), window=START_WINDOW)
         _check_no_circle(job, causes_of(times), {step.job for step in spec.steps or () if step.job})
         return (ScheduleDefinition(name, job, times, times.text, policy=_policy_of_events(spec, policy)),)
     return ()

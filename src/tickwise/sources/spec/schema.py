@@ -183,6 +183,11 @@ class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
+class MaxStartsSpec(Spec):
+    count = required(whole(1, 1_000), "Runs for slots.", 24)
+    per = required(DURATION, "In any time of this length.", "1d")
+
+
 class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
     in_ = optional(NAME_TEXT, "The calendar whose days fit.", "office")
     not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
@@ -309,6 +314,7 @@ class JobSpec(ActionFields):
         {"hook": {"signed_with": "deploy_hook", "sender": "github"}},
         {"file": {"path": "/data/in/*.csv"}}, {"job": "extract"}, {"coalesce": {"quiet": "30s", "at_most": "5m"}},
     )  # fmt: skip
+    on_start = optional(FLAG, "Run once for each start of the machine whose node serves it.", True)
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
 
     days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
@@ -328,6 +334,11 @@ class JobSpec(ActionFields):
     from_ = optional(MOMENT_TEXT, "The first instant, or the first day, inclusive.", "2027-01-01")
     until = optional(MOMENT_TEXT, "The last instant, or the last day, inclusive.", "2027-12-31")
     max_runs = optional(whole(1, 1_000_000_000), "Finish after this many runs.", 10)
+    max_starts = optional(
+        ModelType(MaxStartsSpec),
+        "At most so many runs in any such time; no limit if left out.",
+        {"count": 24, "per": "1d"},
+    )
     after = optional(
         Many(ModelType(AfterSpec), most=100),
         "Schedules that must have succeeded before a slot runs.",

@@ -24,6 +24,7 @@ from .run_search import RunSearchStories
 from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
+from .start_budget import StartBudgetStories
 from .tick import ReserveStories, TickStories
 from .waits import WaitStories
 from .workers import WorkerStories
@@ -46,6 +47,7 @@ class StoreConformance(
     EventStories,
     EventSourceStories,
     DeadlineStories,
+    StartBudgetStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
