@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
         assert [look(second) for second in (0, 1)] == [None, None]
     assert [entry["event"] for entry in logged] == ["files cannot be read"]
     [problem] = look.watch.problems
-    assert problem == f"load waits for files: {tmp_path}/in cannot be read: No such file or directory"
+    assert problem == f"{tmp_path}/in: load waits for files, and it cannot be read: No such file or directory"
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").touch()
     assert [look(2), look(7)] == [[], ["a.csv"]]
@@ -107,7 +107,7 @@ def test_a_folder_with_too_much_is_not_read_to_its_end(
         (tmp_path / f"{number}.csv").touch()
     look = Looks(tmp_path, names)
     assert look(0) is None
-    assert f"has more than {says}: move away what is done" in look.watch.problems[0]
+    assert f"it has more than {says}: move away what is done" in look.watch.problems[0]
     for number in range(20):
         (tmp_path / f"{number}.csv").unlink()
     assert look(1) == []

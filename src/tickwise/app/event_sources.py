@@ -56,7 +56,9 @@ class EventSources:
         rows = await read_listeners(self._store)
         listening = list(_of_kind([row.schedule for row in rows], JobEnds))
         self._jobs = frozenset(job for _, source in listening for job in source.jobs)
-        self._read_from = {s.name: max(_taken(s).read_from, self._read_from.get(s.name, 0)) for s, _ in listening}
+        self._read_from = {
+            s.name: max(_taken_by(s).read_from, self._read_from.get(s.name, 0)) for s, _ in listening
+        }
         for schedule, source in listening:
             await self._look_for_ends(schedule, source)
         return _EVERY if listening else _WITHOUT_LISTENERS
@@ -67,13 +69,13 @@ class EventSources:
         listening = list(_of_kind([row.schedule for row in rows], SettledFiles))
         self._files.forget_others({schedule.name for schedule, _ in listening})
         for schedule, source in listening:
-            if found := await self._files.look(schedule.name, source, _taken(schedule).keys):
+            if found := await self._files.look(schedule.name, source, _taken_by(schedule).keys):
                 await self._tell(schedule.name, found.files, partial(_found_files, found.present))
         return _EVERY if listening else _WITHOUT_LISTENERS
 
     async def _look_for_ends(self, schedule: Schedule, source: JobEnds) -> None:
         name, now = schedule.name, await self._store.now()
-        since, taken, late = self._read_from[name], _taken(schedule), now - END_OVERLAP
+        since, taken, late = self._read_from[name], _taken_by(schedule), now - END_OVERLAP
         ends, is_all = await self._ended(source.jobs, since)
         new = new_ends(source, taken, ends)
         if not await self._tell(name, new, lambda some: FoundEnds(some, min(late, some[-1].at))):
@@ -122,7 +124,7 @@ class EventSources:
         size = _PAGE_SIZE
         for _ in range(_MAX_PAGES):
             rows = await self._store.insights.ended(frozenset(jobs), since, size)
-            ends = [_end(row) for row in rows]
+            ends = [_job_end(row) for row in rows]
             found |= {end.mark: end for end in ends}
             if len(ends) < size:
                 return list(found.values()), True
@@ -143,9 +145,9 @@ def _found_files(present: tuple[str, ...], files: tuple[SettledFile, ...]) -> Fo
     return FoundFiles(files, present)
 
 
-def _taken(schedule: Schedule) -> TakenEvents:
+def _taken_by(schedule: Schedule) -> TakenEvents:
     return schedule.inbox.taken or _NOTHING
 
 
-def _end(run: RunRow) -> JobEnd:
+def _job_end(run: RunRow) -> JobEnd:
     return JobEnd(run.job, run.id, run.attempt, str(run.state), run.finished_at or 0, run.slot)

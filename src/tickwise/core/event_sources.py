@@ -102,7 +102,7 @@ def _take_ends(source: JobEnds, known: TakenEvents, found: FoundEnds) -> Taken:
     new = new_ends(source, known, found.ends)
     waiting, events = known.ends, list[NewEvent]()
     for end in new:
-        waiting = _joined(source, waiting, end)
+        waiting = _with_newest_end(source, waiting, end)
         if len(waiting) >= source.at_least:
             events.append(_event_of_ends(waiting))
             waiting = ()
@@ -118,7 +118,7 @@ def end_of_mark(mark: str) -> int:
     return int(mark.partition(":")[0])
 
 
-def _joined(source: JobEnds, waiting: tuple[JobEnd, ...], end: JobEnd) -> tuple[JobEnd, ...]:
+def _with_newest_end(source: JobEnds, waiting: tuple[JobEnd, ...], end: JobEnd) -> tuple[JobEnd, ...]:
     """The newest end of each job that lies within the time of this one."""
     near = tuple(one for one in waiting if one.job != end.job and one.at > end.at - source.within * MICRO)
     return (*near, end)

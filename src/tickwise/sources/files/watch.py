@@ -56,11 +56,11 @@ class FileWatch:
         """What is there that was not taken; none if this node may not look, or cannot."""
         if not self._folders:
             return None
-        listing = await asyncio.to_thread(_read, source, self._folders)
+        listing = await asyncio.to_thread(_read_allowed, source, self._folders)
         if listing is None:
             self.forget_others([name for name in self._since if name != schedule])
             return None
-        self._note_problem(schedule, listing.problem)
+        self._note_problem(schedule, source.directory, listing.problem)
         if listing.problem:
             return None
         now, before = self._clock(), self._since.get(schedule, {})
@@ -70,10 +70,10 @@ class FileWatch:
         settled = sorted(file for file, first in since.items() if now - first >= source.settle)
         return FoundFiles(tuple(settled), tuple(keys.values()))
 
-    def _note_problem(self, schedule: str, problem: str) -> None:
-        text = f"{schedule} waits for files: {problem}" if problem else ""
+    def _note_problem(self, schedule: str, directory: str, problem: str) -> None:
+        text = f"{directory}: {schedule} waits for files, and it {problem}" if problem else ""
         if text and self._problems.get(schedule) != text:
-            _log.warning("files cannot be read", schedule=schedule, problem=problem)
+            _log.warning("files cannot be read", schedule=schedule, directory=directory, problem=problem)
         self._problems = {**self._problems, schedule: text} if text else _without(self._problems, schedule)
 
 
@@ -81,14 +81,14 @@ def _without(problems: Mapping[str, str], schedule: str) -> dict[str, str]:
     return {name: text for name, text in problems.items() if name != schedule}
 
 
-def _read(source: SettledFiles, folders: Sequence[str]) -> _Listing | None:
+def _read_allowed(source: SettledFiles, folders: Sequence[str]) -> _Listing | None:
     """The files that match; none if nobody may look there."""
     if not may_watch(source, folders):
         return None
     try:
         return _list(source)
     except OSError as error:
-        return _Listing(problem=f"{source.directory} cannot be read: {error.strerror}")
+        return _Listing(problem=f"cannot be read: {error.strerror}")
 
 
 def _list(source: SettledFiles) -> _Listing:
@@ -103,7 +103,7 @@ def _list(source: SettledFiles) -> _Listing:
             if len(files) <= MAX_FILES:
                 return _Listing(tuple(files))
     most = f"{MAX_FILES:,} files that match" if len(files) > MAX_FILES else f"{MAX_ENTRIES:,} names"
-    return _Listing(problem=f"{source.directory} has more than {most}: move away what is done")
+    return _Listing(problem=f"has more than {most}: move away what is done")
 
 
 def _matches(name: str, pattern: str) -> bool:
