@@ -127,7 +127,6 @@ class Store(ABC):
         checked = validation.checked_job(job, source)
         await note_listeners(self, checked)
         changed = await self._define(checked, source, over)
-        await note_listeners(self, checked)  # one who did not find it yet may have taken it out
         await enforce_blackouts(self, job.name)
         return changed
 
@@ -140,7 +139,6 @@ class Store(ABC):
         checked = validation.checked_job(extra, source)
         await note_listeners(self, checked)
         changed = await self._extend(checked, source, over)
-        await note_listeners(self, checked)
         await enforce_blackouts(self, extra.name)
         return changed
 

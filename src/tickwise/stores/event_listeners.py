@@ -1,25 +1,27 @@
 """Which schedules wait for what nodes have to look for: ends of runs, and files (S70).
 
 Their names are one text of the store, so that a node finds the few among many schedules without reading them. A
-schedule is in it before it is defined, and stays until another is added after it is gone: who reads the text reads
-the schedules, too. A store without such schedules has no text, and jobs that are none of them do not read it.
+schedule is in it before it is defined. One that is gone stays for a day at least, so that nobody takes out what
+another is about to define; who reads the text reads the schedules, too. A store without such schedules has no text,
+and jobs that are none of them do not read it.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..core.cron import Recurrence
-from ..core.definition import JobDefinition, jobs_called
+from ..core.definition import JobDefinition, jobs_called, jobs_listened_to
 from ..core.errors import InputError
-from ..core.events import JobEnds, OnEvent, SettledFiles, causes_of
-from .records import ScheduleFilter, ScheduleRow
+from ..core.events import JobEnds, OnEvent, SettledFiles
+from .records import MICRO, ScheduleFilter, ScheduleRow
 
 if TYPE_CHECKING:
     from .contract import Store
 
 MAX_LISTENERS = 1_000
+_NOTE_AGAIN, _FORGET_AFTER = 3_600, 86_400  # seconds
 _LIST = "event listeners"
 
 
@@ -34,25 +36,37 @@ async def read_listeners(store: "Store") -> list[ScheduleRow]:
 
 
 async def note_listeners(store: "Store", job: JobDefinition) -> None:
-    """Keep that schedules of a job listen. Refused if the job would start itself again and again."""
-    wanted = {each.name: _entry(job) for each in job.schedules if _listens(each.times)}
-    while wanted:
+    """Note which schedules of a job listen. Refused if the job would start itself again and again."""
+    names = [each.name for each in job.schedules if _listens(each.times)]
+    while names:
         kept = await store.access.text(_LIST)
-        known: dict[str, Mapping[str, list[str]]] = json.loads(kept.text) if kept else {}
-        if wanted.items() <= known.items():
+        known: dict[str, Any] = json.loads(kept.text) if kept else {}
+        now = await store.now() // MICRO
+        mark = _mark(job, now)
+        if all(_is_noted(known.get(name), mark) for name in names):
             return
-        rows = await _rows(store, known)
-        live = {row.schedule.name: known[row.schedule.name] for row in rows} | wanted
-        _check_circle(job.name, live)
-        if len(live) > MAX_LISTENERS:
-            raise InputError(f"at most {MAX_LISTENERS:,} jobs of a store run on files or on ends of other jobs")
-        if await store.access.replace_text(_LIST, json.dumps(live), kept.version if kept else 0):
+        live = {row.schedule.name for row in await _rows(store, known)}
+        known |= dict.fromkeys(names, mark)
+        _check_circle(job.name, [known[name] for name in {*live, *names}])
+        left = {name: one for name, one in known.items() if name in live or now - one["noted"] < _FORGET_AFTER}
+        if len(left) > MAX_LISTENERS:
+            raise InputError(f"at most {MAX_LISTENERS:,} schedules of a store run on files or ends of other jobs")
+        if await store.access.replace_text(_LIST, json.dumps(left), kept.version if kept else 0):
             return
 
 
-def _entry(job: JobDefinition) -> Mapping[str, list[str]]:
-    causes = sorted({cause for schedule in job.schedules for cause in causes_of(schedule.times)})
-    return {"job": [job.name], "causes": causes, "calls": sorted({*jobs_called(job)})}
+def _mark(job: JobDefinition, now: int) -> Mapping[str, Any]:
+    return {
+        "job": job.name, "causes": sorted(jobs_listened_to(job)), "calls": sorted({*jobs_called(job)}),
+        "noted": now,
+    }  # fmt: skip
+
+
+def _is_noted(known: Mapping[str, Any] | None, mark: Mapping[str, Any]) -> bool:
+    """Whether it stands there as it is, and will for a while."""
+    if known is None or mark["noted"] - known["noted"] >= _NOTE_AGAIN:
+        return False
+    return {**known, "noted": mark["noted"]} == mark
 
 
 async def _rows(store: "Store", known: Mapping[str, object]) -> list[ScheduleRow]:
@@ -60,13 +74,13 @@ async def _rows(store: "Store", known: Mapping[str, object]) -> list[ScheduleRow
     return [row for row in page.items if not row.unreadable and _listens(row.schedule.definition.times)]
 
 
-def _check_circle(job: str, known: Mapping[str, Mapping[str, list[str]]]) -> None:
+def _check_circle(job: str, marks: Iterable[Mapping[str, Any]]) -> None:
     """Refuse a job whose end starts others that start it (S70)."""
     started_by: dict[str, set[str]] = defaultdict(set)
-    for entry in known.values():
-        for cause in entry["causes"]:
-            started_by[cause].update(entry["job"])
-        started_by[entry["job"][0]].update(entry["calls"])
+    for mark in marks:
+        for cause in mark["causes"]:
+            started_by[cause].add(mark["job"])
+        started_by[mark["job"]].update(mark["calls"])
     path = _path_back(job, started_by)
     if path:
         raise InputError(f"{job} would start itself again and again: {' starts '.join(path)}")

@@ -98,6 +98,22 @@ class EventSourceStories(Stories):
         await world.store.extend(job("a", also=[also]), "other")
         assert await listeners(world) == ["a.event", "b", *(f"n{n}" for n in range(1, 5))]
 
+    async def test_what_is_gone_is_forgotten(self, world: World) -> None:
+        """After a day, by whoever adds another; who is defined at the same time is not."""
+        await world.define(listener("old", JobEnds(("z",))), listener("b", JobEnds(("z",))))
+        await world.store.remove("old", "app")
+        for day, names in ((1, ["b", "c", "old"]), (3, ["b", "d", "old"])):
+            world.go(f"{day}T01:00")
+            await asyncio.gather(
+                world.define(listener(names[1], JobEnds(("z",)))), world.define(listener("old", JobEnds(("y",))))
+            )
+            assert set(names) <= set(await listeners(world))
+            await world.store.remove("old", "app")
+            await world.store.remove(names[1], "app")
+        kept = await world.store.access.text("event listeners")
+        assert kept is not None
+        assert '"c"' not in kept.text
+
     async def test_a_job_does_not_start_itself(self, world: World) -> None:
         """A circle of jobs that start each other is refused, and changes nothing; one that is gone is no part."""
         await world.define(*(listener(name, JobEnds((cause,))) for name, cause in ("az", "ba", "cb")))
