@@ -2,8 +2,8 @@
 
 Their names are one text of the store, so that a node finds the few among many schedules without reading them. A
 schedule is in it before it is defined. One that is gone stays for a day at least, so that nobody takes out what
-another is about to define; who reads the text reads the schedules, too. A store without such schedules has no text,
-and jobs that are none of them do not read it.
+another is about to define; a reader of the text reads the schedules, too. A store without such schedules has no
+text, and other jobs do not read it.
 """
 
 import json
