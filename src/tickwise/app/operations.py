@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..config import Settings
+from ..core.cron.zone import Zone
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause
@@ -154,9 +155,9 @@ class Operations:
     async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
         return await overview(self._store, sees)
 
-    async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
+    async def status(self, sees: Callable[[str], bool] | None, limit: int, zone: Zone | None = None) -> Status:
         """What needs a person."""
-        return await status(self._store, sees, limit)
+        return await status(self._store, sees, limit, zone)
 
     async def audit(self) -> Audit:
         """Match every slot with its run or its reason; this reads all of the store."""
