@@ -387,8 +387,8 @@ def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
 
 _CHECKS = (
     _unwatched, _set_back, _failing_claims, _cursors_ahead, _hooks_without_secret, _events_that_never_come,
-    _lost_wakeups, _unserved_queues, _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered,
-    _adopted, _unreadable, _calendars,
+    _lost_wakeups, _unserved_queues, _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files,
+    _undelivered, _adopted, _unreadable, _calendars,
 )  # fmt: skip
 
 
