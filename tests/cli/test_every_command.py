@@ -144,6 +144,10 @@ CASES = {
         "--all", "No proposals wait for a decision.", {"items": []}, "now", "unexpected extra argument", reads=True
     ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
+    "deadlines": Case(
+        "", "No deadline comes in the next 24 hours.", ("GET", "/deadlines"), "now", "unexpected extra argument",
+        reads=True,
+    ),
     "blackouts list": Case(
         "", "stocktaking", ("GET", "/blackouts"), "now", "unexpected extra argument", reads=True
     ),

@@ -12,6 +12,7 @@ from ..config import Settings
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause
+from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..core.states import RunState
 from ..core.timeparse import iso
 from ..sources.defaults import Defaults
@@ -156,7 +157,11 @@ class Operations:
 
     async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
         """What needs a person."""
-        return await status(self._store, sees, limit)
+        return await status(self._store, sees, limit, await self.deadline_forecasts())
+
+    async def deadline_forecasts(self) -> tuple[DeadlineForecast, ...]:
+        """How likely the next deadlines are missed; at most a minute old, or more where there are very many."""
+        return await self._opened.forecasts.current()
 
     async def audit(self) -> Audit:
         """Match every slot with its run or its reason; this reads all of the store."""

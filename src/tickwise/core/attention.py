@@ -55,6 +55,7 @@ class Cause(StrEnum):
     TIMEOUTS = "timeouts"
     MISSED_WHILE_PAUSED = "missed_while_paused"
     LATE = "late"
+    AT_RISK = "at_risk"
     OUTLASTED = "outlasted"
     UNMET = "unmet"
     WAITS_FOR = "waits_for"

@@ -218,6 +218,12 @@ class Schedule(NamedTuple):
         return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
 
     @property
+    def asks_for_warnings(self) -> bool:
+        """Whether somebody is to be told before a deadline is probably missed (S65)."""
+        deadline = self.definition.policy.deadline
+        return deadline is not None and deadline.warn is not None
+
+    @property
     def paused(self) -> Pause | None:
         """Why no slot is decided: a person's pause, or else the definition's `enabled: false` (S28, S29)."""
         return self.manual_pause or self.disabled_pause

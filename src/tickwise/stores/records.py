@@ -345,6 +345,7 @@ class ScheduleFilter:
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
     names: frozenset[str] | None = None  # one of these
+    deadline: bool = False  # only those that have deadlines, once a pass has looked at them
 
 
 @dataclass(frozen=True, slots=True)
