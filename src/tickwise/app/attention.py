@@ -107,7 +107,7 @@ def _of_fleet(
     workers = [node for node in nodes if Role.WORKER in node.roles]
     for pause in pauses:
         if pause.until is None:
-            yield fleet_attention.paused(pause.at, pause.by, pause.reason)
+            yield fleet_attention.paused(pause.at, pause.by, pause.reason, pause.resumes_at)
     if counts.schedules and not has_ticker:
         yield fleet_attention.no_ticker(counts.overdue)
     for queue, number in unserved_queues(counts, workers):

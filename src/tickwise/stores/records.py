@@ -207,6 +207,7 @@ class PauseInterval(NamedTuple):
     by: str
     reason: str
     until: int | None
+    resumes_at: int | None = None  # when it ends by itself, if it is open and does (S66)
 
 
 class Page(NamedTuple, Generic[T]):
