@@ -46,7 +46,7 @@ async def place(url: str, clock: Clock) -> AsyncIterator[tuple[AsyncTickwise, Wo
         await world.begin()
         node = Node("w1", (Role.TICKER, Role.WORKER), host="here", queues=("default",), capacity=5, seconds=10**9)
         await world.store.beat(node)
-        needs = {"after": (After("extract", HOUR),), "wait_for": 3_000}
+        needs: dict[str, Any] = {"after": (After("extract", HOUR),), "wait_for": 3_000}
         await world.define(
             job("extract", "0 * * * *"), job("settle", "0 * * * *", deadline=IN_HALF_AN_HOUR, **needs)
         )

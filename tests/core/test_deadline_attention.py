@@ -2,6 +2,7 @@
 
 import pytest
 
+from tickwise.core.cron.zone import zone
 from tickwise.core.deadline_attention import deadline_at_risk
 from tickwise.core.reasons import Reason
 from tickwise.core.simulation.deadline_causes import CauseKind
@@ -13,7 +14,16 @@ LONG = ForecastCause(CauseKind.OWN_RUN, "settle", 0.25)
 
 def forecast(probability: float | None, warn: float | None, *causes: ForecastCause) -> DeadlineForecast:
     return DeadlineForecast(
-        "settle", "job", 3_600, Reason.LATE_FINISH, 7_200, "1h after its slot", warn, probability, causes
+        "settle",
+        "job",
+        3_600,
+        Reason.LATE_FINISH,
+        7_200,
+        "1h after its slot",
+        zone("UTC"),
+        warn,
+        probability,
+        causes,
     )
 
 
@@ -32,6 +42,5 @@ def test_it_names_all_causes() -> None:
     assert item is not None
     assert item.text == "will miss 1h after its slot with probability 0.6, because extract runs late"
     assert item.detail == (
-        "the deadline of its slot 1970-01-01T01:00:00Z is at 1970-01-01T02:00:00Z; "
-        "other causes: its run takes long (25%)"
+        "the deadline of its slot Thu 01:00 UTC is Thu 02:00 UTC; other causes: its run takes long (25%)"
     )

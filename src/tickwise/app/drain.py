@@ -4,6 +4,7 @@ A ticker and a worker take turns until nothing is left. Nothing waits: runs that
 come later, stay for the next drain.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
@@ -17,6 +18,7 @@ from ..runtime.execution import Execution
 from ..runtime.executors.middleware import Middleware
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.step_context import Services
+from ..runtime.telemetry import Telemetry
 from ..runtime.ticker import Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
@@ -32,6 +34,7 @@ async def drain(
     functions: Mapping[str, Callable[..., Any]],
     services: Services | None = None,
     middleware: Sequence[Middleware] = (),
+    telemetry: Telemetry | None = None,
 ) -> int:
     """Decide all that is due and run all that is queued, of all queues; how many attempts ended."""
     ended = 0
@@ -42,7 +45,9 @@ async def drain(
         children.ended(lease, settled)
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
-    execution = Execution(store, functions, commands=lambda: (ALL,), services=services, middleware=middleware)
+    execution = Execution(
+        store, functions, commands=lambda: (ALL,), services=services, middleware=middleware, telemetry=telemetry
+    )
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=on_ended)
     children = ChildWatch(store, worker.held)
     ticker = Ticker(store, name, worker=worker)
@@ -62,6 +67,8 @@ async def drain(
     finally:
         await worker.close(0)
         await store.leave(name)
+        if telemetry:
+            await asyncio.to_thread(telemetry.flush)
     return ended
 
 

@@ -12,7 +12,7 @@ from ..core.errors import ConflictError, no_such
 from ..core.event_inbox import events_of
 from ..core.events import OnEvent, events_of_params
 from ..core.model import Schedule, Trigger
-from ..core.payload import first_line
+from ..core.payload import error_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import due_until, next_slot, previous_slot, recorded_times
 from ..core.states import FAILURES, RunState
@@ -202,7 +202,7 @@ def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Expla
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
     lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        lines.append(f"It said: {first_line(run.error)}")
+        lines.append(f"It said: {error_line(run.error)}")
     explanation = _explanation(
         facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
     )

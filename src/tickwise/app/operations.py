@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..config import Settings
+from ..core.cron.zone import Zone
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError
 from ..core.model import Pause
@@ -150,9 +151,9 @@ class Operations:
     async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
         return await overview(self._store, sees)
 
-    async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
+    async def status(self, sees: Callable[[str], bool] | None, limit: int, zone: Zone | None = None) -> Status:
         """What needs a person."""
-        return await status(self._store, sees, limit, await self.deadline_forecasts())
+        return await status(self._store, sees, limit, zone, await self.deadline_forecasts())
 
     async def deadline_forecasts(self) -> tuple[DeadlineForecast, ...]:
         """How likely the next deadlines are missed; at most a minute old, or more where there are very many."""

@@ -26,6 +26,7 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from ..trace_context import current_traceparent
 from .blackouts import Blackouts
 from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
@@ -196,7 +197,7 @@ class AsyncTickwise:
             at=None if at is None else as_second(at, await store.now() // MICRO),
             key=options.get("key"), key_ttl=None if ttl is None else as_seconds(ttl, "key_ttl"),
             queue=options.get("queue"), priority=options.get("priority"),
-            auto_remove=options.get("auto_remove", False),
+            auto_remove=options.get("auto_remove", False), traceparent=current_traceparent(),
         )  # fmt: skip
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
@@ -222,10 +223,12 @@ class AsyncTickwise:
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         from .drain import drain
+        from .telemetry import make_telemetry
         from .worker_services import worker_services
 
-        known = self._registry
-        return await drain(await self.store(), known.functions, worker_services(self.settings), known.middleware)
+        known, services = self._registry, worker_services(self.settings)
+        telemetry = make_telemetry(self.settings)
+        return await drain(await self.store(), known.functions, services, known.middleware, telemetry)
 
     @asynccontextmanager
     async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:

@@ -54,6 +54,11 @@ class Insights(ABC):
         pages.check_page_size(limit)
         return await self._jobs(after or "", limit) if validation.can_exist(after) else Page(())
 
+    async def jobs_named(self, names: Sequence[str]) -> dict[str, JobRow]:
+        """Those of some names that there are."""
+        possible = [name for name in dict.fromkeys(names) if validation.can_exist(name)]
+        return {row.definition.name: row for row in await self._jobs_named(possible)} if possible else {}
+
     async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
         """The names of those that `define` would leave as they are (S28). A store that cannot tell names none."""
         kept = validation.valid_jobs(jobs, source)
@@ -186,6 +191,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def _jobs(self, after: str, limit: int, /) -> Page[JobRow]: ...
+
+    @abstractmethod
+    async def _jobs_named(self, names: Sequence[str], /) -> list[JobRow]: ...
 
     async def _as_written(self, jobs: Sequence[JobDefinition], source: str, /) -> frozenset[str]:
         del jobs, source

@@ -95,6 +95,7 @@ class Enqueue:
     key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
     queue: str | None = None  # of this run, instead of the job's
     priority: int | None = None  # the same
+    traceparent: str = ""  # of the caller (W3C), for those who trace its attempts
 
 
 class Enqueued(NamedTuple):
@@ -281,6 +282,7 @@ class RunRow:
     requires: str = ""  # what a worker must offer to execute it (S46)
     hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
     waits_for: str = ""  # what its steps wait for, while it needs no worker (S74)
+    traceparent: str = ""  # of the caller that asked for it (W3C)
 
 
 @dataclass(frozen=True, slots=True)

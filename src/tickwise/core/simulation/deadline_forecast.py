@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
+from ..cron.zone import Zone
 from ..deadlines import OpenDeadline, next_deadlines
 from ..definition import JobDefinition, RetryPolicy
 from ..model import Schedule, Trigger
@@ -69,6 +70,7 @@ class DeadlineForecast:
     reason: Reason  # LATE_START or LATE_FINISH
     at: int  # when the deadline is
     limit: str  # as people write it
+    zone: Zone  # of the times of the schedule
     warn: float | None  # tell beforehand, if it is missed at least so probably
     probability: float | None  # none: unknown
     causes: tuple[ForecastCause, ...] = ()  # the most frequent first
@@ -208,7 +210,7 @@ class _Forecast:
         deadline = schedule.definition.policy.deadline
         return DeadlineForecast(
             schedule=schedule.name, job=schedule.job, slot=target.slot, reason=target.reason, at=target.at,
-            limit=target.limit, warn=deadline.warn if deadline else None,
+            limit=target.limit, zone=schedule.definition.times.zone, warn=deadline.warn if deadline else None,
             probability=None if unknown else misses / played,
             causes=tuple(ForecastCause(*cause, number / misses) for cause, number in causes.most_common()),
             unknown=unknown,

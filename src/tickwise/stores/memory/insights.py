@@ -75,6 +75,11 @@ class MemoryInsights(MemoryMoves, Insights):
         )
 
     @atomic
+    def _jobs_named(self, names: Sequence[str], /) -> list[JobRow]:
+        known = [self._memory.jobs[name] for name in names if name in self._memory.jobs]
+        return [_job_row(each) for each in known if each.deleted_at is None]
+
+    @atomic
     def _schedule(self, name: str, /) -> ScheduleRow | None:
         found = self._memory.schedules.get(name)
         return None if found is None or not found.live else self._schedule_row(found)
@@ -293,7 +298,7 @@ def _run_row(run: RunEntry) -> RunRow:
         node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
         result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
         lease_until=run.lease_until, expires_at=run.expires_at, by=run.by, requires=run.requires,
-        hand_over=run.hand_over, waits_for=run.waits_for,
+        hand_over=run.hand_over, waits_for=run.waits_for, traceparent=run.traceparent,
     )  # fmt: skip
 
 

@@ -128,6 +128,7 @@ class MemoryStore(MemoryMoves, Store):
             0, job.name, job.definition, job.requires, one.trigger, now,
             due_at=max(now, (one.at or 0) * MICRO), lane=lane, key=one.key, params=one.params, by=one.by,
             auto_remove=one.auto_remove, key_ttl=one.key_ttl, own_queue=one.queue, own_priority=one.priority,
+            traceparent=one.traceparent,
         )  # fmt: skip
         id_ = self._memory.add(run).id
         return Enqueued(id_, new=True, created_at=now, queue=run.queue, priority=run.priority)

@@ -57,6 +57,10 @@ async def jobs(mongo: Mongo, after: str, limit: int) -> Page[JobRow]:
     return Page(tuple(rows), found[limit - 1]["_id"] if len(found) > limit else None)
 
 
+async def jobs_named(mongo: Mongo, names: Sequence[str]) -> list[JobRow]:
+    return await _job_rows(mongo, await mongo.jobs.find({"_id": {"$in": list(names)}, **_LIVE}, _OF_JOB).to_list())
+
+
 async def _job_rows(mongo: Mongo, found: Sequence[Document]) -> list[JobRow]:
     await mongo.cache.read(job["definition"] for job in found)
     return [job_row(mongo.cache, job["_id"], job) for job in found]

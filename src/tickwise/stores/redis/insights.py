@@ -31,6 +31,10 @@ async def jobs(server: RedisServer, after: str, limit: int) -> Page[JobRow]:
     return Page(tuple(await _job_rows(server, names[:limit])), names[limit - 1] if len(names) > limit else None)
 
 
+async def jobs_named(server: RedisServer, names: Sequence[str]) -> list[JobRow]:
+    return await _job_rows(server, names)
+
+
 async def _names(server: RedisServer, index: str, after: str, count: int) -> list[str]:
     """Names behind another, in order."""
     first = f"({after}" if after else "-"

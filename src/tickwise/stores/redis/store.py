@@ -98,6 +98,7 @@ class RedisInsights(RedisMoves, Insights):
     next_due = move(insights.next_due)
     _job = move(insights.job)
     _jobs = move(insights.jobs)
+    _jobs_named = move(insights.jobs_named)
     _schedule = move(insights.schedule)
     _schedules = move(insights.schedules)
     _definition_of = move(insights_runs.definition_of)

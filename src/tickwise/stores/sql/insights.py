@@ -47,6 +47,10 @@ _JOBS = Statement("""
     WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS {text}) IS NULL OR name = :name)
     ORDER BY name LIMIT :most
 """)
+_JOBS_NAMED = Statement("""
+    SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
+    WHERE deleted_at IS NULL AND name IN :names[text]
+""")
 _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
@@ -128,6 +132,10 @@ def jobs(cache: DefinitionCache, after: str, limit: int) -> Procedure[Page[JobRo
     rows = yield _JOBS(after=after, name=None, most=limit + 1)
     found = yield from _job_rows(cache, rows[:limit])
     return Page(tuple(found), rows[limit - 1][1] if len(rows) > limit else None)
+
+
+def jobs_named(cache: DefinitionCache, names: Sequence[str]) -> Procedure[list[JobRow]]:
+    return (yield from _job_rows(cache, (yield _JOBS_NAMED(names=list(names)))))
 
 
 def _job_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[JobRow]]:

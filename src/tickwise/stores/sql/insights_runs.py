@@ -18,7 +18,7 @@ from .statement import Procedure, Statement
 RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state,
     r.queue, r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by,
     r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
-    r.expires_at, r.requested_by, r.requires, {RECORD}, r.waits_for"""
+    r.expires_at, r.requested_by, r.requires, {RECORD}, r.waits_for, r.traceparent"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _DEFINITION = Statement("""
     SELECT r.definition_id, j.name FROM tickwise_runs r JOIN tickwise_jobs j ON j.id = r.job_id WHERE r.id = :run
@@ -73,7 +73,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
     (
         id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
         finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
-        expires_at, by, requires, hand_over, waits_for,
+        expires_at, by, requires, hand_over, waits_for, traceparent,
     ) = row  # fmt: skip
     schedule = None if schedule is None else cache.schedule_names[schedule]
     return RunRow(
@@ -84,7 +84,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
         params=shown_params(params), result=shown(result), error=error or "", cancelling=bool(cancelling),
         failures=failures, losses=losses, lease_until=lease_until, expires_at=expires_at, by=by or "",
         requires=requires, hand_over=None if hand_over is None else HandOver.from_text(hand_over),
-        waits_for=waits_for or "",
+        waits_for=waits_for or "", traceparent=traceparent or "",
     )  # fmt: skip
 
 

@@ -134,6 +134,7 @@ CREATE TABLE tickwise_runs (
     created_at bigint NOT NULL,
     claimed_by {short},            -- the ticker that made it
     requested_by {short},
+    traceparent {short},        -- of the caller that asked for it
     auto_remove boolean NOT NULL,
     node {short},
     token {short},

@@ -157,6 +157,7 @@ class SqlInsights(SqlMoves, Insights):
     next_due = move(Pool.READ, insights.next_due)
     _job = cached_move(Pool.READ, insights.job)
     _jobs = cached_move(Pool.READ, insights.jobs)
+    _jobs_named = cached_move(Pool.READ, insights.jobs_named)
     _as_written = move(Pool.READ, define.as_written)
     _schedule = cached_move(Pool.READ, insights.schedule)
     _schedules = cached_move(Pool.READ, insights.schedules)

@@ -71,6 +71,15 @@ class PageStories(Stories):
         others = await all_pages(lambda after: world.insights.schedules(after=after or page.after, limit=2))
         assert [row.schedule.name for row in others] == in_order[2:]
 
+    async def test_jobs_by_some_names(self, world: World) -> None:
+        """Those that there are, each once; one that was removed is none."""
+        await world.define(job("a", HOURLY, labels={"team": "data"}), job("b"), job("c"), job("gone"))
+        await world.store.remove("gone", "app")
+        found = await world.insights.jobs_named(["c", "a", "none", "a", "gone", ""])
+        assert sorted(found) == ["a", "c"]
+        assert (found["a"].definition.labels, found["a"].schedules) == ({"team": "data"}, ("a",))
+        assert await world.insights.jobs_named([]) == {}
+
     async def test_a_full_last_page_is_the_last(self, world: World) -> None:
         """A page says that more follows only if it does."""
         await world.define(job("a", HOURLY), job("b", HOURLY, also=[schedule("b2", HOURLY)]))
