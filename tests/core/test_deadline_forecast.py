@@ -14,9 +14,9 @@ from tickwise.core.reasons import Reason
 from tickwise.core.simulation import deadline_forecast
 from tickwise.core.simulation.deadline_causes import CauseKind
 from tickwise.core.simulation.deadline_forecast import (
-    ActiveRun,
     DeadlineForecast,
     ForecastFacts,
+    ForecastRun,
     forecast_deadlines,
 )
 from tickwise.core.simulation.run_times import RunTime, RunTimes
@@ -103,7 +103,7 @@ def test_a_run_in_the_way_is_the_cause() -> None:
     world.define(job("settle", "0 3 * * *", deadline=BY_FOUR, catchup="all"))
     world.tick()
     world.down(to="02:59")
-    by_hand = ActiveRun("settle", None, None, Trigger.MANUAL, 0, RunState.RUNNING, world.at("00:59"), 3_540)
+    by_hand = ForecastRun("settle", None, None, Trigger.MANUAL, 0, RunState.RUNNING, world.at("00:59"), 3_540)
     found = one(world, {"settle": MOSTLY_SHORT}, runs=[by_hand])
     assert found.probability is not None
     assert found.probability > 0.5
@@ -124,7 +124,7 @@ def test_a_run_of_an_earlier_slot_is_in_the_way() -> None:
     world.define(job("etl", "0 * * * *", overlap="queue", deadline=limit))
     world.down(to="00:59")
     world.tick()
-    before = ActiveRun("etl", "etl", world.at("00:00"), Trigger.SCHEDULE, 0, RunState.QUEUED, world.at("00:30"))
+    before = ForecastRun("etl", "etl", world.at("00:00"), Trigger.SCHEDULE, 0, RunState.QUEUED, world.at("00:30"))
     found = one(world, {"etl": took(*range(10, 50, 2))}, runs=[before], last_slots={"etl": world.at("00:00")})
     assert found.reason is Reason.LATE_START
     assert found.causes[0].text == "a run of etl is in its way"
@@ -143,7 +143,9 @@ def test_a_run_that_was_done_in_time() -> None:
     world.define(job("settle", "0 3 * * *", deadline=BY_FOUR))
     world.pass_time(to="03:30")
     slot = world.at("03:00")
-    done = ActiveRun("settle", "settle", slot, Trigger.SCHEDULE, None, RunState.SUCCEEDED, slot, slot, slot + 600)
+    done = ForecastRun(
+        "settle", "settle", slot, Trigger.SCHEDULE, None, RunState.SUCCEEDED, slot, slot, slot + 600
+    )
     assert forecast(world, {"settle": MOSTLY_SHORT}, runs=[done]) == []
     world.pass_time(to="04:00")
     found = one(world, {"settle": MOSTLY_SHORT}, runs=[done])
@@ -161,7 +163,7 @@ def test_a_slot_that_waits_already() -> None:
     world.run_time["extract"] = "5h"
     world.pass_time(to="03:10")
     slot = world.at("02:30")
-    late = ActiveRun("extract", "extract", slot, Trigger.SCHEDULE, 0, RunState.RUNNING, slot, slot)
+    late = ForecastRun("extract", "extract", slot, Trigger.SCHEDULE, 0, RunState.RUNNING, slot, slot)
     found = one(world, times, runs=[late, late])
     assert found.probability is not None
     assert found.probability > 0.9
@@ -304,7 +306,7 @@ def _world_of(chance: Random) -> tuple[ForecastFacts, bool]:
 def _running(facts: ForecastFacts, lasted: int) -> ForecastFacts:
     """An hour into the same night: the run of `settle` has begun, and has lasted for a while."""
     slot = facts.now + HOUR
-    run = ActiveRun("settle", "settle", slot, Trigger.SCHEDULE, 0, RunState.RUNNING, slot, slot)
+    run = ForecastRun("settle", "settle", slot, Trigger.SCHEDULE, 0, RunState.RUNNING, slot, slot)
     cursor = facts.schedules["settle"]._replace(cursor=slot, last_seen_slot=slot)
     return replace(facts, now=slot + lasted, runs=[run], schedules={**facts.schedules, "settle": cursor})
 

@@ -15,9 +15,9 @@ from ..core.model import Pause, Schedule
 from ..core.requirements import LiveWorkers, requirements_of
 from ..core.simulation.deadline_forecast import (
     HORIZON,
-    ActiveRun,
     DeadlineForecast,
     ForecastFacts,
+    ForecastRun,
     forecast_deadlines,
 )
 from ..core.simulation.run_times import RunTime, RunTimes
@@ -98,7 +98,7 @@ async def _read_facts(store: Store, rows: Iterable[ScheduleRow], now: int) -> Fo
         schedules={name: _resting(one, paused and Pause(paused.at)) for name, one in schedules.items()},
         run_times={name: RunTimes(tuple(map(_run_time, runs))) for name, runs in ended.items()},
         runs=[_active_run(run) for name in jobs for run in (*active[name], *ended[name])],
-        successes={name: _successes(ended[one.job], name) for name, one in schedules.items()},
+        successes={name: _successful_slots(ended[one.job], name) for name, one in schedules.items()},
         unserved=frozenset(name for name, job in jobs.items() if _unserved(job, workers)),
     )
 
@@ -142,16 +142,16 @@ def _run_time(run: RunRow) -> RunTime:
     )
 
 
-def _active_run(run: RunRow) -> ActiveRun:
+def _active_run(run: RunRow) -> ForecastRun:
     begun = None if run.started_at is None else _ceil(run.started_at)
     ended = None if run.finished_at is None else _ceil(run.finished_at)
-    return ActiveRun(
+    return ForecastRun(
         run.job, run.schedule, run.slot, run.trigger, run.lane if run.state in ACTIVE else None, run.state,
         run.created_at // MICRO, begun, ended, run.cancelling,
     )  # fmt: skip
 
 
-def _successes(runs: Iterable[RunRow], schedule: str) -> list[int]:
+def _successful_slots(runs: Iterable[RunRow], schedule: str) -> list[int]:
     """Slots of its successes, and starts of those by hand (S35)."""
     done = [run for run in runs if run.state is RunState.SUCCEEDED]
     slots = [run.slot for run in done if run.schedule == schedule and run.slot is not None]

@@ -29,7 +29,7 @@ def _print_deadlines(items: list[dict[str, Any]], where: str) -> None:
             one["schedule"],
             one["deadline"],
             format_time(one["slot"]),
-            _missed(one),
+            _probability(one),
             _why(one),
         )
         for one in items
@@ -37,7 +37,7 @@ def _print_deadlines(items: list[dict[str, Any]], where: str) -> None:
     print_table(columns, rows, optional=("slot",))
 
 
-def _missed(one: dict[str, Any]) -> Text:
+def _probability(one: dict[str, Any]) -> Text:
     if one["probability"] is None:
         return Text("unknown", "dim")
     limit = _LIKELY if one["warn"] is None else one["warn"]

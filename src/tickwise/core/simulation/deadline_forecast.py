@@ -90,7 +90,7 @@ class DeadlineForecast:
         return f"{what} {self.limit} with probability {self.probability:.2g}{cause}"
 
 
-class ActiveRun(NamedTuple):
+class ForecastRun(NamedTuple):
     """A run that has not ended, or ended a short time ago."""
 
     job: str
@@ -113,7 +113,7 @@ class ForecastFacts:
     jobs: Mapping[str, JobDefinition]
     schedules: Mapping[str, Schedule]
     run_times: Mapping[str, RunTimes]  # by job
-    runs: Sequence[ActiveRun] = ()  # active ones, and the newest of those that have ended
+    runs: Sequence[ForecastRun] = ()  # active ones, and the newest of those that have ended
     successes: Mapping[str, Sequence[int]] = field(default_factory=dict)  # by schedule, in order
     last_slots: Mapping[str, int] = field(default_factory=dict)  # the newest slot with a run
     unserved: frozenset[str] = frozenset()  # jobs that no live worker may execute
