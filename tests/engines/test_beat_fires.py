@@ -30,7 +30,7 @@ def test_each_entry_is_told_by_its_own_name(tmp_path: Path) -> None:
         for name in ("each-hour", "renamed"):
             tw.schedules.add(name, schedule="0 0 29 2 *", command="true", shadow=True)
         tell_fires(app, store=url, names={"each hour": "each-hour", "other": "unknown"})
-        service = beat.Service(app)
+        service = beat.Service(app, schedule_filename=f"{tmp_path}/beat")
         signals.beat_init.send(sender=service)
         scheduler = service.scheduler
         for entry in ("other", "each hour", "each hour"):
