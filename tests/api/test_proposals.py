@@ -60,7 +60,7 @@ async def test_attention_says_how_many_wait() -> None:
         for _ in range(2):
             made = await proposed(here)
         elsewhere = await here.token(AccessRole.VIEWER, "other*")
-        mine = await here.token(AccessRole.VIEWER, "night*")
+        mine = await here.token(AccessRole.OPERATOR, "night*")
         async with here_over(here) as outside:
             for token, counts in ((mine, [2]), (elsewhere, [])):
                 items = (await outside.ask("GET", "/attention", token=token)).json()["items"]
