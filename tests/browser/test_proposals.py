@@ -98,4 +98,4 @@ def test_what_would_have_let_a_slot_run(visitor: Visitor) -> None:
     panel = page.get_by_role("dialog", name="Slots of busy")
     panel.get_by_role("button", name="What would have let it run?").click()
     expect(panel.locator(".what-if")).to_contain_text("overlap: ")
-    expect(panel.locator(".what-if li").first).to_contain_text("its run would have begun at")
+    expect(panel.locator(".what-if li").first).to_contain_text("Its run would have begun at")
