@@ -67,6 +67,7 @@ class Cause(StrEnum):
     PAUSED = "paused"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)
