@@ -68,6 +68,7 @@ class Cause(StrEnum):
     SET_BACK = "set_back"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)

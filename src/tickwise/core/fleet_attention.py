@@ -1,5 +1,7 @@
 """What may be wrong beside the schedules: in the fleet, with queues, files and channels."""
 
+from collections.abc import Sequence
+
 from .attention import Attention, Cause, Remedy, Severity, Subject
 from .payload import first_line
 from .timeparse import iso
@@ -71,4 +73,15 @@ def undelivered(host: str, problem: str) -> Attention:
         kind=Cause.UNDELIVERED, severity=Severity.ERROR, subject=Subject("channel", channel),
         text=f"did not take the last notification of {host}", detail=first_line(what),
         remedies=(Remedy(do="test_channel", label="Test it", field=channel),),
+    )  # fmt: skip
+
+
+def proposals(effects: Sequence[str], since: int) -> Attention:
+    """Agents have proposed something, and nobody has decided about it."""
+    number = len(effects)
+    return Attention(
+        kind=Cause.PROPOSED, severity=Severity.NOTE, since=since, counts={"open": number},
+        subject=Subject("proposals", "1 proposal" if number == 1 else f"{number} proposals"),
+        text="waits for you" if number == 1 else "wait for you", detail=first_line(effects[0]),
+        remedies=(Remedy(do="proposals", label="Decide", command="tickwise proposals list"),),
     )  # fmt: skip
