@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tickwise import AsyncTickwise
+from tickwise.core.change import Restored
 from tickwise.core.model import Facts, JobFacts, Schedule, TickPlan
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason, Verdict
@@ -235,6 +236,13 @@ async def _reset(place: Place) -> Asked:
     return ONE
 
 
+async def _restored(place: Place) -> Asked:
+    await place.add()
+    place.world.go("01:30")
+    await place.world.store.change("job", Restored(place.world.now))
+    return ONE
+
+
 async def _deleted(place: Place) -> Asked:
     await place.add(overlap="queue")
     await place.occupy()
@@ -273,6 +281,22 @@ async def _waits_for_lane(place: Place) -> Asked:
     await place.occupy()
     await place.tick("01:00")
     return ONE
+
+
+async def _budget(place: Place) -> Asked:
+    await place.add(max_starts={"count": 1, "per": "2h"})
+    await place.tick("01:00")
+    await place.world.work()
+    await place.tick("02:00")
+    return "job", at("02:00")
+
+
+async def _waits_for_budget(place: Place) -> Asked:
+    await place.add(max_starts={"count": 1, "per": "2h"}, catchup="all")
+    await place.tick("01:00")
+    await place.world.work()
+    await place.tick("02:00")
+    return "job", at("02:00")
 
 
 async def _waits_behind(place: Place) -> Asked:
@@ -335,10 +359,13 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.CATCHUP_OFF: _catchup_off,
     Reason.NO_EVENTS: _no_events,
     Reason.RESET: _reset,
+    Reason.RESTORED: _restored,
     Reason.DELETED: _deleted,
     Reason.BROKEN: _broken,
     Reason.WAITS_FOR_RUN: _waits_for_run,
     Reason.WAITS_FOR_LANE: _waits_for_lane,
+    Reason.BUDGET: _budget,
+    Reason.WAITS_FOR_BUDGET: _waits_for_budget,
     Reason.WAITS_BEHIND: _waits_behind,
     Reason.WAITS_FOR_SUCCESS: _waits_for_success,
     Reason.NO_WORKER: _no_worker,

@@ -17,8 +17,8 @@ from .cron.recurrences import At
 from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
-from .event_inbox import EventsReceived, receive
-from .events import EventInbox, OnEvent, restamped
+from .event_inbox import EventsReceived, new_inbox, receive, redefined_inbox
+from .events import EventInbox, OnEvent
 from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
@@ -121,6 +121,13 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """The store comes from a backup; until this instant the one that was lost decided the slots (S78)."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class BackfillAsked:
     """Slots of [start, end) without a run are to be enqueued (S32)."""
 
@@ -157,6 +164,7 @@ Change: TypeAlias = (
     | SkipTakenBack
     | BlackoutsSet
     | Reset
+    | Restored
     | BackfillAsked
     | BackfillCancelled
     | Adopted
@@ -213,8 +221,9 @@ def _forgotten(schedule: Schedule, now: int) -> bool:
 def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     cursor = _beginning(definition, now)
     schedule = Schedule(
-        definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now
-    )
+        definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now,
+        inbox=new_inbox(definition.times, now),
+    )  # fmt: skip
     return ChangeResult((shadow_begun(schedule, now),), _past_one_offs(definition, cursor))
 
 
@@ -268,7 +277,7 @@ def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> 
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    inbox = schedule.inbox._replace(pending=restamped(schedule.inbox.pending, schedule.cursor))
+    inbox = redefined_inbox(schedule, definition.times, now)
     changed = schedule._replace(definition=definition, edited_at=now, reopened=still, inbox=inbox)
     return without_lost_skips(changed)
 
@@ -289,6 +298,16 @@ def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
     to = max(now, dropped.cursor) if isinstance(schedule.definition.times, OnEvent) else now  # no slot comes again
     return ChangeResult((dropped._replace(cursor=to, last_seen_slot=to, last_missed_slot=to),), decisions)
+
+
+def _restored(schedule: Schedule, change: Restored, now: int) -> ChangeResult:
+    """What the lost store decided is not decided again; what came after it is pending, as after an outage."""
+    if change.until > now:
+        raise InputError(f"{iso(change.until)} is to come: give a time until now ({iso(now)})")
+    if change.until <= schedule.cursor and schedule.backfill is None:
+        return ChangeResult((schedule,))
+    dropped, decisions = _drop(schedule, Reason.RESTORED, change.until, iso(change.until))
+    return ChangeResult((dropped._replace(backfill=None),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -399,6 +418,7 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     SkipTakenBack: _unmark_skip,
     BlackoutsSet: _set_blackouts,
     Reset: _reset,
+    Restored: _restored,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,
     Adopted: _adopt,

@@ -12,7 +12,7 @@ run, that depends on how it was decided:
 A pass asks for the runs of these slots only (`slots_to_judge`), so a job without deadlines costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -37,8 +37,9 @@ _MAX_JUDGED = 1_000  # slots in one pass, by each deadline
 _MAX_OWED = 100  # slots that are still judged after an edit of the times
 _MAX_RELIEFS = 100
 _RELEASED = frozenset({
-    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF,
-    Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE, Reason.ALREADY_SUCCESSFUL,
+    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.RESTORED, Reason.DELETED,
+    Reason.CATCHUP_OFF, Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE,
+    Reason.ALREADY_SUCCESSFUL,
 })  # fmt: skip
 _STOOD_FOR = frozenset({Reason.COALESCED, Reason.SUPERSEDED})
 _DONE = frozenset({RunState.SUCCEEDED, RunState.SKIPPED})  # by its preconditions: then there was nothing to do
@@ -59,6 +60,16 @@ class Judged(NamedTuple):
     missed: tuple[Decision, ...] = ()
     overdue: tuple[OverdueRun, ...] = ()
     look_at: int | None = None  # when the next slot is to be judged
+
+
+class OpenDeadline(NamedTuple):
+    """A deadline of a slot that is still to come."""
+
+    schedule: str
+    slot: int
+    reason: Reason  # LATE_START or LATE_FINISH
+    at: int
+    limit: str  # as people write it
 
 
 class _Kind(NamedTuple):
@@ -110,6 +121,14 @@ def judge(
 def judging_instants(schedule: Schedule) -> Iterator[tuple[int, int]]:
     """When slots are judged, in order, each with its slot: those that are open, and all that come."""
     return merge(*(_instants(schedule, kind) for kind in _kinds(schedule)))
+
+
+def next_deadlines(schedule: Schedule, now: int, done: Container[int] = ()) -> Iterator[OpenDeadline]:
+    """Of each of its deadlines the one that comes next, but for slots whose work is done."""
+    for kind in _kinds(schedule):
+        coming = ((at, slot) for at, slot in _instants(schedule, kind) if at > now and slot not in done)
+        for at, slot in islice(coming, 1):
+            yield OpenDeadline(schedule.name, slot, kind.reason, at, str(kind.limit))
 
 
 def _instants(schedule: Schedule, kind: _Kind) -> Iterator[tuple[int, int]]:

@@ -95,6 +95,7 @@ class Enqueue:
     key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
     queue: str | None = None  # of this run, instead of the job's
     priority: int | None = None  # the same
+    traceparent: str = ""  # of the caller (W3C), for those who trace its attempts
 
 
 class Enqueued(NamedTuple):
@@ -123,6 +124,8 @@ class Renewed(NamedTuple):
     held: frozenset[str]  # run ids
     cancel: frozenset[str]  # of those, the ones that were asked to end
     unknown: tuple[Lease, ...] = ()  # leased to the node, which does not know: the answer to a commit was lost
+    seen_at: int = 0  # the store's time of this beat
+    seen_before: int = 0  # that of the last beat which the store knows of; 0 if it knows of none
 
 
 class StepReport(NamedTuple):
@@ -177,6 +180,7 @@ class Node:
     passed_at: int | None = None  # when its ticker last completed a pass
     offers: Offers = EVERYTHING  # what its worker may execute (S46)
     full_seconds: int = 0  # for how long its worker has had no room, and none was freed
+    set_back: tuple[int, ...] = ()  # from when to when the store forgot what it had confirmed to the node (S78)
     claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
@@ -207,6 +211,7 @@ class PauseInterval(NamedTuple):
     by: str
     reason: str
     until: int | None
+    resumes_at: int | None = None  # when it ends by itself, if it is open and does (S66)
 
 
 class Page(NamedTuple, Generic[T]):
@@ -280,6 +285,7 @@ class RunRow:
     requires: str = ""  # what a worker must offer to execute it (S46)
     hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
     waits_for: str = ""  # what its steps wait for, while it needs no worker (S74)
+    traceparent: str = ""  # of the caller that asked for it (W3C)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +351,7 @@ class ScheduleFilter:
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
     names: frozenset[str] | None = None  # one of these
+    deadline: bool = False  # only those that have deadlines, once a pass has looked at them
 
 
 @dataclass(frozen=True, slots=True)

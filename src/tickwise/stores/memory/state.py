@@ -55,6 +55,7 @@ class RunEntry:
     key: str | None = None
     params: Mapping[str, Any] | None = None
     by: str = ""
+    traceparent: str = ""
     auto_remove: bool = False
     key_ttl: int | None = None
     own_queue: str | None = None  # instead of the job's
@@ -287,6 +288,12 @@ class MemoryState:
             waiting.discard(name)
         for other in needed:
             self.needed_by[other].add(name)
+
+    def skip_numbers(self) -> int:
+        """Go on with numbers that no run can have had."""
+        first = self.clock() // 1_000
+        self._numbers = first - 1
+        return first
 
     def add(self, run: RunEntry) -> RunEntry:
         """Add a new run, whose keys the caller has found free."""

@@ -19,7 +19,8 @@ _BEAT = Statement("""
     {upsert id: facts, worker, serves, seen_at, live_until, passed_at}
 """)
 _BEFORE = Statement("""
-    SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now})
+    SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now}),
+        coalesce((SELECT seen_at FROM tickwise_nodes WHERE id = :id), 0)
 """)
 _OFFER = Statement("UPDATE tickwise_nodes SET offers = :offers WHERE id = :id")
 _FORGET = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
@@ -46,11 +47,19 @@ _LIMITS = Statement("""
 """, alone=True)  # fmt: skip
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
-    {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
-    {if_free}
+    {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason, resumes_at)
+    VALUES (:second, :by, :reason, :until) {if_free}
 """)
-_RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
-_PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC", alone=True)
+_PAUSE_LONGER = Statement("UPDATE tickwise_pauses SET resumes_at = :until WHERE until IS NULL")
+_OVER = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL AND resumes_at <= :second {lock_free}")
+_END = Statement("""
+    UPDATE tickwise_pauses SET until = resumes_at, resumes_at = NULL WHERE until IS NULL AND resumes_at <= :second
+""")
+_RESUME = Statement("UPDATE tickwise_pauses SET until = :second, resumes_at = NULL WHERE until IS NULL")
+_PAUSES = Statement(
+    "SELECT paused_at, paused_by, reason, until, resumes_at FROM tickwise_pauses ORDER BY id DESC", alone=True
+)
+_NUMBER_RUNS = Statement("{number_runs} :first {end_number_runs}")
 _CLOCK = Statement("SELECT {now}")
 _ONLY_CLOCK = Statement("SELECT {now}", alone=True)
 
@@ -65,10 +74,17 @@ def now() -> Procedure[int]:
     return int((yield _ONLY_CLOCK())[0][0])
 
 
+def skip_run_numbers() -> Procedure[int]:
+    first = (yield from clock()) // 1_000
+    yield _NUMBER_RUNS(first=first)
+    return first
+
+
 class RecordedBeat(NamedTuple):
     """What is known of a node that said that it lives."""
 
     now: int
+    seen_before: int  # when it last said so; 0 if never
     is_new: bool  # its worker has come alive, or offers something else than before
 
 
@@ -76,7 +92,7 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[RecordedBeat]:
     """Record that a node is alive, and what it serves."""
     is_worker = Role.WORKER in node.roles
     serves = " ".join((node.offers.digest, *node.queues)) if is_worker else ""
-    now, before = (yield _BEFORE(id=node.id))[0]
+    now, before, seen_before = (yield _BEFORE(id=node.id))[0]
     yield _BEAT(
         id=node.id, facts=json.dumps({name: getattr(node, name) for name in _FACTS}), worker=is_worker,
         serves=serves, now=now, live_until=now + node.seconds * MICRO, passed_at=now if passed else None,
@@ -84,12 +100,12 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[RecordedBeat]:
     is_new = is_worker and serves != before
     if is_new:
         yield _OFFER(id=node.id, offers=node.offers.text)
-    return RecordedBeat(now, is_new)
+    return RecordedBeat(now, seen_before, is_new)
 
 
 _OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_COLUMNS)
-_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered", "set_back"})
 _NEEDED = frozenset({"id", "roles", "queues"})
 
 
@@ -153,11 +169,22 @@ def limits() -> Procedure[tuple[QueueLimit, ...]]:
 def pause(wanted: Pause | None) -> Procedure[None]:
     now = yield from clock()
     paused = yield _PAUSED()
-    if wanted and not paused:
-        yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason)
-    elif paused and not wanted:
+    if wanted and paused:
+        yield _PAUSE_LONGER(until=wanted.until)
+    elif wanted:
+        yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason, until=wanted.until)
+    elif paused:
         yield _RESUME(second=now // MICRO)
         yield NOTIFY
+
+
+def end_pause() -> Procedure[bool]:
+    second = (yield from clock()) // MICRO
+    if not (yield _OVER(second=second)):
+        return False
+    yield _END(second=second)
+    yield NOTIFY
+    return True
 
 
 def pauses() -> Procedure[tuple[PauseInterval, ...]]:

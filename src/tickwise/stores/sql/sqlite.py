@@ -15,6 +15,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -50,14 +51,21 @@ def _json(value: Any) -> str:
 
 DIALECT = Dialect(
     name="sqlite",
-    placeholder=lambda number: f"?{number}",
+    placeholder=lambda number: f":v{number}",
     lists=Lists(
         condition=lambda placeholder, _kind: f"IN (SELECT value FROM json_each({placeholder}))",
         bind=lambda values, _kind: _json(values),
     ),
     tables=Tables(select=_table, width=lambda _columns: 1, bind=lambda rows, _columns: [_json(rows)]),
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
-    words={**WORDS, **NO_LOCKS, "row_id": "rowid"},
+    words={
+        **WORDS,
+        **NO_LOCKS,
+        "row_id": "rowid",
+        "number_runs": """INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES
+            ((SELECT rowid FROM sqlite_sequence WHERE name = 'tickwise_runs'), 'tickwise_runs', """,
+        "end_number_runs": " - 1)",
+    },
     upsert=on_conflict,
     joins=JOINS,
     returned=None,
@@ -160,7 +168,17 @@ class SqliteDriver(Driver):
 def _fetch(connection: sqlite3.Connection, text: str, values: list[Any]) -> Rows:
     cursor = connection.cursor()
     cursor.row_factory = None  # the caller may have rows made into anything
-    return cursor.execute(text, values).fetchall()
+    return cursor.execute(text, named_values(values)).fetchall()
+
+
+def named_values(values: Sequence[Any]) -> dict[str, Any]:
+    """By the names of their placeholders: from Python 3.14 on sqlite3 takes a sequence only for bare `?`."""
+    return dict(zip(_placeholder_names(len(values)), values, strict=True))
+
+
+@cache
+def _placeholder_names(width: int) -> tuple[str, ...]:
+    return tuple(f"v{number}" for number in range(1, width + 1))
 
 
 def _data_version() -> Procedure[Rows]:

@@ -15,7 +15,7 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.model import Pause, Trigger
 from ...core.settle import Succeeded
-from ...stores.records import Enqueue, Finish, LogPart, Node, Page, QueueLimit, Renewed, Role, StepReport
+from ...stores.records import Enqueue, Finish, LogPart, Node, Page, QueueLimit, Role, StepReport
 from .snapshot import snapshot
 from .stories import Stories
 from .world import HOURLY, SOURCE, World, job, schedule, worker_node
@@ -83,7 +83,8 @@ class BadInputStories(Stories):
         assert await world.not_refused(world.store.retry, WRONG_IDS) == []
         await world.store.beat(worker_node("w9"))
         before, seen = await snapshot(world.store), world.insights
-        nothing = [(None,), False, Renewed(frozenset(), frozenset()), None, (), (), Page(())]
+        renewed = (await world.store.beat(worker_node("w9")))._replace(seen_before=world.micro)
+        nothing = [(None,), False, renewed, None, (), (), Page(())]
         for bad in WRONG_IDS:
             tried = [
                 world.store.finish([Finish(bad, "w1/1", Succeeded())]),
@@ -157,10 +158,10 @@ class BadInputStories(Stories):
         changes = Deleted(SOURCE), Updated((await world.schedule("a")).definition)
         assert await world.not_refused(lambda bad: world.store.change("a", bad), changes) == []
 
-    async def test_only_code_and_people_enqueue(self, world: World) -> None:
+    async def test_only_code_people_and_steps_enqueue(self, world: World) -> None:
         """What a schedule makes is made by a pass, under its keys (S1)."""
         await fill(world)
-        triggers = set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL}
+        triggers = set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL, Trigger.STEP}
         assert await world.not_refused(lambda bad: world.enqueue("b", trigger=bad), triggers) == []
 
     async def test_limits_that_limit_to_nothing(self, world: World) -> None:

@@ -8,6 +8,7 @@ from .changes import ChangesSinceStories
 from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .event_sources import EventSourceStories
 from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
@@ -20,9 +21,11 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .set_back import SetBackStories
 from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
+from .start_budget import StartBudgetStories
 from .tick import ReserveStories, TickStories
 from .waits import WaitStories
 from .workers import WorkerStories
@@ -43,7 +46,9 @@ class StoreConformance(
     AdvanceRequestStories,
     BlackoutStories,
     EventStories,
+    EventSourceStories,
     DeadlineStories,
+    StartBudgetStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
@@ -62,6 +67,7 @@ class StoreConformance(
     InsightStories,
     SlotStories,
     ShadowStories,
+    SetBackStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,

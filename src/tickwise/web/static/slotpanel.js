@@ -11,10 +11,13 @@ import { cancel, canRetry, retry } from "./runactions.js";
 import { slotClass, slotWords, worstSlot } from "./slots.js";
 import { clock, now, span, wall, zone } from "./time.js";
 import { toast } from "./toasts.js";
+import { WhatIf } from "./whatif.js";
 
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 const MOST = 500; // slots of a bin that are listed
 const CALM = 1500;
+const TOLD = /^(Next|Run \d+ is |It said: )/; // notes that the chain has, too
+const OFFERED = /tickwise runs (logs|retry)/; // advice for a shell, of which the page has a button
 
 /** What is open: a schedule with a slot, or with the seconds `from` and `until` of a bin; null if nothing. */
 const opened = signal(null);
@@ -74,7 +77,7 @@ function Why({ page, schedule, slot, changed }) {
   const concerns = (event) => event.schedule === schedule || event.name === schedule || event.job === schedule;
   const found = useResource(page, async (signal) => {
     const [why, row] = await Promise.all([
-      get(`${path}/why`, { slot, zone: zone.get() }, signal),
+      get(`${path}/why`, { slot }, signal),
       get(path, {}, signal),
     ]);
     return { why, row, run: why.run && await get(`runs/${why.run}`, {}, signal) };
@@ -88,8 +91,9 @@ function Why({ page, schedule, slot, changed }) {
       ${run && html` <${RunLink} id=${run.id} />`}${run?.finished_at && run.started_at && html`<span class="faint"> took ${span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</span>`}</p>
     ${run?.error ? html`<pre class="error-text">${firstLines(run.error)}</pre>` : html`<p><${Sentence} text=${upper(why.text)} /></p>`}
     <div class="actions">${remedies({ why, row, run, slot, then })}</div>
+    ${!run && why.verdict !== "none" && Date.parse(slot) <= now() && html`<${WhatIf} page=${page} schedule=${schedule} slot=${slot} />`}
     <${Chain} why=${why} />
-    ${why.notes.filter((note) => !note.startsWith("Next")).map((note) => html`<p class="faint"><${Sentence} text=${note} /></p>`)}`;
+    ${why.notes.filter((note) => !TOLD.test(note)).map((note) => html`<p class="faint"><${Sentence} text=${note} /></p>`)}`;
 }
 
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -97,7 +101,7 @@ const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const firstLines = (text) => text.split("\n").slice(0, 6).join("\n");
 
 /** The way from the definition to the worker; its last advice stands below. */
-export const Chain = ({ why }) => html`<ol class="chain">${why.chain.map(({ what, text, mark }) =>
+export const Chain = ({ why }) => html`<ol class="chain">${why.chain.filter(({ text }) => !OFFERED.test(text)).map(({ what, text, mark }) =>
   html`<li class=${`is-${MARKS[mark]}`}><${Icon} name=${mark === "do" ? "moved" : MARKS[mark]} /><span class="faint">${what}</span><span><${Sentence} text=${text} /></span></li>`)}</ol>`;
 
 /** Buttons instead of commands: what helps here, first. */
