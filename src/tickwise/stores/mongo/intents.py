@@ -109,16 +109,18 @@ async def commit(mongo: Mongo, intents: Sequence[Intent], now: int, simple: Sequ
     Those of `simple` ones set the same fields, to values that fit into one operation together.
     """
     plans = {intent.name: plan for intent in (*intents, *simple) if (plan := intent.plan(now))}
-    log, moves = _log(plans, now)
+    log, moves = _log_documents(plans, now)
     await mongo.write(mongo.intents, [InsertOne(each) for each in log])
-    won = await _move(mongo, intents, simple, moves)
+    won = await _move_jobs(mongo, intents, simple, moves)
     applied = {name: plan for name, plan in plans.items() if name in won}
     await apply(mongo, applied, now)
-    await asyncio.gather(_remove(mongo, [each["_id"] for each in log]), _tell(mongo, applied))
+    await asyncio.gather(
+        _delete_log_documents(mongo, [each["_id"] for each in log]), _announce_runs(mongo, applied)
+    )
     return won
 
 
-def _log(plans: Mapping[str, Document], now: int) -> tuple[list[Document], dict[str, ObjectId]]:
+def _log_documents(plans: Mapping[str, Document], now: int) -> tuple[list[Document], dict[str, ObjectId]]:
     """Documents of the log, as few as have room for the plans; and in which the plan of each job is."""
     log, moves, room = list[Document](), dict[str, ObjectId](), 0
     for name, plan in plans.items():
@@ -134,7 +136,7 @@ def _log(plans: Mapping[str, Document], now: int) -> tuple[list[Document], dict[
     return log, moves
 
 
-async def _move(
+async def _move_jobs(
     mongo: Mongo, intents: Sequence[Intent], simple: Sequence[Intent], moves: Mapping[str, ObjectId]
 ) -> set[str]:
     """Step 3, for all jobs in one command; the jobs that were moved."""
@@ -185,19 +187,19 @@ async def settle(mongo: Mongo, jobs: Sequence[Document], now: int) -> bool:
     """Apply plans of these jobs that are in the log; true if there were any: then read the jobs again."""
     moves = list({job["move"] for job in jobs if "move" in job})
     log = await mongo.intents.find({"_id": {"$in": moves}}).to_list() if moves else []
-    return await _settle(mongo, log, jobs, now)
+    return await _settle_moves(mongo, log, jobs, now)
 
 
 async def settle_late(mongo: Mongo, now: int) -> None:
     """Apply what is left in the log, and remove what nobody can be adding to."""
     async for late in mongo.intents.find({"at": {"$lt": (now // MICRO - SOON + 1) * MICRO}}):
         which = {"_id": {"$in": [plan["job"] for plan in late["plans"]]}, "move": late["_id"]}
-        await _settle(mongo, [late], await mongo.jobs.find(which, {"move": 1}).to_list(), now)
+        await _settle_moves(mongo, [late], await mongo.jobs.find(which, {"move": 1}).to_list(), now)
         if late["at"] < now - _ABANDONED * MICRO:
-            await _remove(mongo, [late["_id"]])
+            await _delete_log_documents(mongo, [late["_id"]])
 
 
-async def _settle(mongo: Mongo, log: Sequence[Document], jobs: Sequence[Document], now: int) -> bool:
+async def _settle_moves(mongo: Mongo, log: Sequence[Document], jobs: Sequence[Document], now: int) -> bool:
     """Apply the plans that count for these jobs. Then nobody needs to do so any more."""
     moves = {job["_id"]: job["move"] for job in jobs if "move" in job}
     plans = {plan["job"]: plan for each in log for plan in each["plans"] if moves.get(plan["job"]) == each["_id"]}
@@ -209,17 +211,17 @@ async def _settle(mongo: Mongo, log: Sequence[Document], jobs: Sequence[Document
         done[moves[name]].append(name)
     gone = {"$unset": {"move": ""}}
     settled = [UpdateMany({"_id": {"$in": names}, "move": move}, gone) for move, names in done.items()]
-    await asyncio.gather(mongo.write(mongo.jobs, settled), _tell(mongo, plans))
+    await asyncio.gather(mongo.write(mongo.jobs, settled), _announce_runs(mongo, plans))
     return True
 
 
-async def _remove(mongo: Mongo, log: Sequence[ObjectId]) -> None:
+async def _delete_log_documents(mongo: Mongo, moves: Sequence[ObjectId]) -> None:
     """If that is lost, the plans are applied once more: so it need not wait for a majority."""
-    if log:
-        await mongo.intents.with_options(write_concern=LIGHT).delete_many({"_id": {"$in": log}})
+    if moves:
+        await mongo.intents.with_options(write_concern=LIGHT).delete_many({"_id": {"$in": moves}})
 
 
-async def _tell(mongo: Mongo, plans: Mapping[str, Document]) -> None:
+async def _announce_runs(mongo: Mongo, plans: Mapping[str, Document]) -> None:
     if any(run["state"] == RunState.QUEUED for plan in plans.values() for run in plan.get("runs", ())):
         await mongo.news.tell()
 

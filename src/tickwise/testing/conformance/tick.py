@@ -355,7 +355,8 @@ class ReserveStories(Stories):
         world.go("02:00")
         for lease in ticked.leases:
             await world.end(lease)
-        await world.end(*await world.lease(queues=("other",)))
+        (rest,) = await world.lease(queues=("other",))
+        await world.end(rest)
         ticked = await world.tick(reserve=world.reservation(2))
         assert {lease.job.name for lease in ticked.leases} == {"c", "d"}
 
