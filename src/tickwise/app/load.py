@@ -1,8 +1,9 @@
 """How many runs will be under way at once, as far as past runs tell how long those to come will take.
 
 A run lasts as long as the median of its schedule's newest that succeeded; where none has, as long as the median of
-all that are known. One of a job that runs once at a time ends at the latest when the next slot comes: what overlap
-skips or queues does not run beside it. Nothing waits for a worker here, so that more than they can take is seen.
+all that are known. What takes no half second counts for nothing. One of a job that runs once at a time ends at the
+latest when the next slot comes: what overlap skips or queues does not run beside it. Nothing waits for a worker
+here, so that more than they can take is seen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ async def run_lengths(store: Store, names: Sequence[str]) -> dict[str, int]:
                 if run.state is RunState.SUCCEEDED and run.started_at and run.finished_at
             ]
             if lengths:
-                found[name] = max(1, round(median(lengths) / MICRO))
+                found[name] = round(median(lengths) / MICRO)
     return found
 
 

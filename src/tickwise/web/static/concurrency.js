@@ -2,6 +2,7 @@
 
 import { Empty } from "./components.js";
 import { html } from "./preact.js";
+import { Axis } from "./ribbon.js";
 import { shortStamp, stamp, zone } from "./time.js";
 
 const [WIDE, HIGH] = [1000, 110]; // of the picture
@@ -16,7 +17,8 @@ export function Concurrency({ start, step, atOnce, capacity }) {
   const y = (count) => HIGH - (count / top) * (HIGH - 8);
   const wide = WIDE / bars.length;
   const at = start + atOnce.indexOf(most) * step * 1000;
-  return html`<figure class="trend concurrency"><svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`At most ${most} at once, first at ${stamp(at)} ${zone.get()}`}>
+  const scale = { since: start / 1000, until: start / 1000 + atOnce.length * step, step };
+  return html`<figure class="trend concurrency"><div class="faint"><${Axis} scale=${scale} /></div><svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`At most ${most} at once, first at ${stamp(at)} ${zone.get()}`}>
       <line class="base" x1="0" x2=${WIDE} y1=${HIGH} y2=${HIGH} />
       ${bars.map(({ count, place }, number) => html`<g key=${place}><title>${`${stamp(start + place * step * 1000)}: at most ${count} at once`}</title>
         <rect class="trend-hit" x=${number * wide} y="0" width=${wide} height=${HIGH} />
