@@ -11,7 +11,8 @@ from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import Deadline, StartBudget, TimeLimit
-from tickwise.core.event_inbox import EventsReceived, NewEvent
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.event_sources import NewEvent
 from tickwise.core.events import OnEvent
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan

@@ -10,7 +10,8 @@ from tickwise.core.change import BackfillAsked, Paused
 from tickwise.core.cron import parse
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError
-from tickwise.core.event_inbox import EventsReceived, NewEvent
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.event_sources import NewEvent
 from tickwise.core.events import OnEvent
 from tickwise.core.facts_needed import failures_needed, successes_needed
 from tickwise.core.jobstate import (

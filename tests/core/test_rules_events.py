@@ -22,13 +22,13 @@ from tickwise.core.event_inbox import (
     MAX_SECONDS_AHEAD,
     EventsReceived,
     InboxFullError,
-    NewEvent,
     check_new_events,
     events_of,
     find_event,
     short_key,
     with_decided,
 )
+from tickwise.core.event_sources import NewEvent
 from tickwise.core.events import (
     START_WINDOW,
     Coalesce,

@@ -33,7 +33,16 @@ from ..core.definition import (
     Step,
 )
 from ..core.errors import InputError
-from ..core.events import DEFAULT_WINDOW, MachineStart, OnEvent
+from ..core.events import (
+    DEFAULT_SETTLE,
+    DEFAULT_WINDOW,
+    EndState,
+    JobEnds,
+    MachineStart,
+    OnEvent,
+    SettledFiles,
+    Webhook,
+)
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
@@ -95,13 +104,28 @@ def _on_event_field(times: Recurrence) -> dict[str, Any]:
     if isinstance(times.source, MachineStart):
         return {"on_start": True}
     fields: dict[str, Any] = {}
-    if hook := times.source:
-        given = {"signed_with": hook.secret, "sender": hook.sender, "key": hook.key}
-        fields["hook"] = {name: value for name, value in given.items() if value}
+    match times.source:
+        case Webhook(secret, sender, key):
+            given = {"signed_with": secret, "sender": sender, "key": key}
+            fields["hook"] = {name: value for name, value in given.items() if value}
+        case SettledFiles(directory, names, settle):
+            own = {} if settle == DEFAULT_SETTLE else {"settle": format_duration(settle)}
+            fields["file"] = {"path": f"{directory.rstrip('/')}/{names}", **own}
+        case JobEnds() as ends:
+            fields |= _ends_fields(ends)
     if rule := times.coalesce:
         fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
     fields |= {"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {}
     return {"on_event": fields}
+
+
+def _ends_fields(ends: JobEnds) -> dict[str, Any]:
+    fields: dict[str, Any] = {"job": ends.jobs[0]} if len(ends.jobs) == 1 else {"jobs": list(ends.jobs)}
+    if ends.at_least < len(ends.jobs):
+        fields["at_least"] = ends.at_least
+    if ends.within:
+        fields["within"] = format_duration(ends.within)
+    return fields if ends.state is EndState.SUCCESS else {**fields, "state": str(ends.state)}
 
 
 def _from_field(times: Recurrence) -> dict[str, Any]:

@@ -21,9 +21,11 @@ from ..runtime.step_context import Services
 from ..runtime.telemetry import Telemetry
 from ..runtime.ticker import Ticker
 from ..runtime.worker import Worker, WorkerOptions
+from ..sources.files import FileWatch
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import Finish, Lease, Node, Role
+from .event_sources import EventSources
 
 _LEASE = 3_600  # seconds; it is not renewed
 _CONCURRENCY = 100
@@ -50,12 +52,13 @@ async def drain(
     )
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=on_ended)
     children = ChildWatch(store, worker.held)
-    ticker = Ticker(store, name, worker=worker)
+    ticker, events = Ticker(store, name, worker=worker), EventSources(store, FileWatch(()))
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, offers=worker.offers, seconds=_LEASE))
     try:
         before = -1
         while ended > before or worker.busy:
             before = ended
+            await events.end_turn()
             await ticker.turn()
             await LocalTicker(store, ticker, monotonic, ticking=Ticking.STORE).turn()
             await worker.turn()

@@ -30,9 +30,11 @@ from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import upkeep
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker
+from ..sources.files import FileWatch
 from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
+from .event_sources import EventSources
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
 from .machine_start import MachineStartEvents
@@ -104,6 +106,7 @@ class NodeProcess:
         self._workers = self._make_workers()
         self.worker = self._workers.local
         self._children = ChildWatch(services.store, self._workers.held)
+        self._events = EventSources(services.store, FileWatch(settings.event_folders))
         self._heartbeat = self._make_heartbeat()
         self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
@@ -253,7 +256,14 @@ class NodeProcess:
             *self._work_loops(),
             self._loop("definitions", self._define),
             *(self._loop(name, turn) for name, turn in turns.items()),
-            *(self._notifier_loops() if self._tickers else []),
+            *(self._notifier_loops() + self._event_loops() if self._tickers else []),
+        ]
+
+    def _event_loops(self) -> list[Loop]:
+        events = self._events
+        return [
+            self._loop("ends of runs", events.end_turn, events.wake_event),
+            self._loop("files", events.file_turn),
         ]
 
     def _notifier_loops(self) -> list[Loop]:
@@ -326,7 +336,7 @@ class NodeProcess:
     @property
     def problems(self) -> tuple[str, ...]:
         """Definitions that its sources could not read, or the store refused."""
-        return self._services.definitions.problems
+        return (*self._services.definitions.problems, *self._events.problems)
 
     async def settled(self) -> None:
         """Wait until its folders have been read once, and its ticker has completed a pass."""
@@ -376,6 +386,7 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         self._children.ended(lease, settled)
+        self._events.ended(lease.job.name)
         what = "failed" if settled.error else type(finish.outcome).__name__.lower()
         self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 

@@ -48,6 +48,12 @@ class AfterFields(TypedDict):
 
 class OnEventFields(TypedDict, total=False):
     hook: Mapping[str, str] | None
+    file: Mapping[str, Any] | None
+    job: str | None
+    jobs: Sequence[str] | None
+    state: Literal["success", "failure", "any"] | None
+    at_least: int | None
+    within: Duration | None
     coalesce: Mapping[str, Duration] | None
     window: Duration
 

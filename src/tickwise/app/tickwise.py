@@ -19,6 +19,7 @@ from ..config import Settings, load, parse_names
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
+from ..extras import packages_of
 from ..ownership import WriterCheck
 from ..runtime.executors.middleware import MiddlewareFunction
 from ..sources.defaults import Defaults
@@ -201,7 +202,8 @@ class AsyncTickwise:
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
-        from .upcoming import upcoming_runs
+        with packages_of("server", "the list of what is upcoming"):
+            from .upcoming import upcoming_runs
 
         return await upcoming_runs(await self.store(), hours, limit)
 
@@ -271,7 +273,8 @@ class AsyncTickwise:
             raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
         if not paths:
             return []
-        from ..sources.folder import FolderSource
+        with packages_of("server", "a folder of job files"):
+            from ..sources.folder import FolderSource
 
         names = given or [""] * len(paths)
         writers = WriterCheck(self.settings.trusted_folders)

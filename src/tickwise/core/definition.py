@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
-from .events import own_params
+from .events import causes_of, own_params
 from .parameters import Parameters
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
@@ -374,6 +374,11 @@ class JobDefinition:
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:
     """The jobs of which it has runs as steps (S74)."""
     return tuple(step.action.job for step in job.steps if isinstance(step.action, JobCall))
+
+
+def jobs_listened_to(job: JobDefinition) -> tuple[str, ...]:
+    """The jobs whose ends start it (S70)."""
+    return tuple(dict.fromkeys(cause for schedule in job.schedules for cause in causes_of(schedule.times)))
 
 
 def may_wait(job: JobDefinition) -> bool:

@@ -149,6 +149,7 @@ class Shadow:
     fires: tuple[SeenFire, ...] = ()  # the newest, in order
     adopted_at: int | None = None  # when a person let Tickwise take over: goes before its definition
     adopted_by: str = ""
+    ours_until: int = 0  # slots up to here are Tickwise's: an adoption was taken back then
 
 
 class Decision(NamedTuple):
@@ -216,6 +217,10 @@ class Schedule(NamedTuple):
     def in_shadow(self) -> bool:
         """Whether its slots are decided and never run: its definition says so, and nobody has adopted it."""
         return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
+
+    def is_shadowed(self, slot: int) -> bool:
+        """Whether this slot is the other scheduler's to start."""
+        return self.in_shadow and (self.shadow is None or slot > self.shadow.ours_until)
 
     @property
     def paused(self) -> Pause | None:

@@ -164,7 +164,7 @@ class _JobPass:
         first_waiting: Pending | None = None
         rows = [each.entries() for each in passes]
         for _, pending, each in rows[0] if len(rows) == 1 else merge(*rows):
-            if first_waiting and each.kind is Kind.START and not each.schedule.in_shadow:
+            if first_waiting and each.kind is Kind.START and not each.schedule.is_shadowed(pending.slot):
                 verdict: Ruling = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
             else:
                 verdict = self._possible(self._verdict(each, pending, holders, made[each.schedule.name]), holders)
@@ -182,7 +182,7 @@ class _JobPass:
 
     def _verdict(self, each: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
         schedule, policy = each.schedule, each.schedule.definition.policy
-        if schedule.in_shadow:
+        if schedule.is_shadowed(pending.slot):
             return Skip(Reason.SHADOW)
         if each.kind is Kind.STOP:
             return stop(holders)

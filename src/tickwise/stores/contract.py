@@ -47,6 +47,7 @@ from ..core.states import RunState
 from . import validation
 from .access_contract import Access
 from .blackouts import enforce_blackouts
+from .event_listeners import note_listeners
 from .insights_contract import Insights
 from .records import (
     Enqueue,
@@ -123,7 +124,9 @@ class Store(ABC):
         changes nothing (S28). Returns the schedules that changed. What the job depends on (`after`) must exist and
         must not lead back to it (S35). Blackouts that are for the job are in force when this returns (S62).
         """
-        changed = await self._define(validation.checked_job(job, source), source, over)
+        checked = validation.checked_job(job, source)
+        await note_listeners(self, checked)
+        changed = await self._define(checked, source, over)
         await enforce_blackouts(self, job.name)
         return changed
 
@@ -133,7 +136,9 @@ class Store(ABC):
         `extra` has the job's name and these schedules; nothing else of it counts. Those of the source that it
         lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
         """
-        changed = await self._extend(validation.checked_job(extra, source), source, over)
+        checked = validation.checked_job(extra, source)
+        await note_listeners(self, checked)
+        changed = await self._extend(checked, source, over)
         await enforce_blackouts(self, extra.name)
         return changed
 

@@ -150,6 +150,16 @@ class Insights(ABC):
         validation.check_instant(end, "the end of a timeline")
         return await self._timeline(start, end, limit)
 
+    async def ended(self, jobs: frozenset[str], since: int, limit: int = 1_000) -> tuple[RunRow, ...]:
+        """Runs of these jobs that have ended at or after an instant (microseconds), the oldest end first.
+
+        As in `changes_since`, ends become visible slightly after their instant.
+        """
+        pages.check_page_size(limit)
+        validation.check_instant(since, "the time since which runs have ended")
+        names = sorted(filter(validation.can_exist, jobs))
+        return await self._ended(names, since, limit) if names else ()
+
     async def recent(
         self, schedules: Sequence[str], limit: int = 12, before: int | None = None
     ) -> Mapping[str, RecentSlots]:
@@ -236,6 +246,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def _timeline(self, start: int, end: int, limit: int, /) -> tuple[RunRow, ...]: ...
+
+    @abstractmethod
+    async def _ended(self, jobs: Sequence[str], since: int, limit: int, /) -> tuple[RunRow, ...]: ...
 
     @abstractmethod
     async def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]: ...

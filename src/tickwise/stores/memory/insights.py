@@ -209,6 +209,14 @@ class MemoryInsights(MemoryMoves, Insights):
         return tuple(_run_row(run) for run in sorted(last, key=lambda run: (run.started_at, run.number)))
 
     @atomic
+    def _ended(self, jobs: Sequence[str], since: int, limit: int, /) -> tuple[RunRow, ...]:
+        ends = sorted(
+            (run.finished_at, run.number) for run in self._memory.runs.values()
+            if run.job in jobs and run.finished_at is not None and run.finished_at >= since
+        )  # fmt: skip
+        return tuple(_run_row(self._memory.runs[str(number)]) for _, number in ends[:limit])
+
+    @atomic
     def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]:
         found = {
             name: recent_slots([run for run, _ in _slot_runs(entry)], self._decisions_of(name), limit, before)

@@ -150,6 +150,11 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
     return tuple(await run_rows(mongo, in_order))
 
 
+async def ended(mongo: Mongo, jobs: Sequence[str], since: int, limit: int) -> tuple[RunRow, ...]:
+    found = mongo.runs.find({**SHOWN, "job": {"$in": [*jobs]}, "finished_at": {"$gte": since}})
+    return tuple(await run_rows(mongo, await found.sort([("finished_at", 1), ("_id", 1)]).limit(limit).to_list()))
+
+
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
     await mongo.cache.read(digest for each in found for digest in digests(each))
     return [row_of(mongo.cache, each) for each in found]

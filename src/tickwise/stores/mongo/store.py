@@ -122,6 +122,7 @@ class MongoInsights(MongoMoves, Insights):
     counts = move(insights_statistics.counts)
     _minute_stats = move(insights_statistics.minute_stats)
     _timeline = move(insights.timeline)
+    _ended = move(insights.ended)
     _recent = move(insights_slots.recent)
     _slot_counts = move(insights_slots.slot_counts)
     _ailing = move(insights_slots.ailing)

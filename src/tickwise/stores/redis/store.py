@@ -113,6 +113,7 @@ class RedisInsights(RedisMoves, Insights):
     counts = move(insights_statistics.counts)
     _minute_stats = move(insights_statistics.minute_stats)
     _timeline = move(insights_runs.timeline)
+    _ended = move(insights_runs.ended)
     _recent = move(insights_slots.recent)
     _slot_counts = move(insights_slots.slot_counts)
     _ailing = move(insights_slots.ailing)

@@ -37,6 +37,11 @@ _TIMELINE = Statement(f"""
     SELECT {RUN_COLUMNS} FROM ({_UNDER_WAY}) AS seen JOIN tickwise_runs r ON r.id = seen.id
     ORDER BY seen.lives DESC, seen.at DESC, seen.id DESC LIMIT :most
 """)
+_ENDED = Statement(f"""
+    SELECT {RUN_COLUMNS} FROM tickwise_runs r
+    WHERE r.finished_at >= :since AND r.job_id IN (SELECT id FROM tickwise_jobs WHERE name IN :jobs[text])
+    ORDER BY r.finished_at, r.id LIMIT :most
+""")
 
 
 def definition_of(cache: DefinitionCache, id_: int) -> Procedure[JobDefinition | None]:
@@ -61,6 +66,10 @@ def newest_old(instant: int) -> Procedure[int]:
 def timeline(cache: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
     found = yield from run_rows(cache, (yield _TIMELINE(start=start, end=end, most=limit)))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
+
+
+def ended(cache: DefinitionCache, jobs: Sequence[str], since: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
+    return tuple((yield from run_rows(cache, (yield _ENDED(jobs=jobs, since=since, most=limit)))))
 
 
 def run_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:

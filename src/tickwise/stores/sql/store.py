@@ -174,6 +174,7 @@ class SqlInsights(SqlMoves, Insights):
     counts = move(Pool.READ, insights_statistics.counts)
     _minute_stats = cached_move(Pool.READ, insights_statistics.minute_stats)
     _timeline = cached_move(Pool.READ, insights_runs.timeline)
+    _ended = cached_move(Pool.READ, insights_runs.ended)
     _recent = move(Pool.READ, insights_slots.recent)
     _slot_counts = move(Pool.READ, insights_slots.slot_counts)
     _ailing = move(Pool.READ, insights_slots.ailing)

@@ -8,6 +8,7 @@ from .changes import ChangesSinceStories
 from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .event_sources import EventSourceStories
 from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
@@ -44,6 +45,7 @@ class StoreConformance(
     AdvanceRequestStories,
     BlackoutStories,
     EventStories,
+    EventSourceStories,
     DeadlineStories,
     StartBudgetStories,
     EnqueueStories,
