@@ -19,7 +19,7 @@ from ..support.tickwise_processes import Nest
 SCHEDULES = 10_000
 RUNS = 1_000_000 if os.environ.get("TICKWISE_PROOF") else 200_000
 HOURS = RUNS // SCHEDULES  # for which each has run
-FIRST_VIEW = 300_000  # bytes on the wire
+FIRST_VIEW = 150_000  # bytes on the wire
 DRAWN = 80  # rows that a list may have in the document
 
 
