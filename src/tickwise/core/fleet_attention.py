@@ -2,13 +2,14 @@
 
 from .attention import Attention, Cause, Remedy, Severity, Subject
 from .payload import first_line
+from .timeparse import iso
 
 
-def paused(at: int, by: str, reason: str) -> Attention:
+def paused(at: int, by: str, reason: str, until: int | None = None) -> Attention:
     """Everything is paused."""
     return Attention(
         kind=Cause.PAUSED, severity=Severity.WARNING, subject=Subject("fleet", "everything"), since=at,
-        detail=reason, text=f"is paused{f' by {by}' if by else ''}",
+        detail=reason, text=f"is paused{f' by {by}' if by else ''}{f' until {iso(until)}' if until else ''}",
         remedies=(Remedy(do="resume_all", label="Resume"),),
     )  # fmt: skip
 
