@@ -262,7 +262,7 @@ def test_the_worst_come_first() -> None:
     warning, error = needs(skipped(10, Reason.OVERLAP, slots=5)), needs(due(400))
     older = replace(error, since=NOW - 9_000)
     assert rules.ranked([warning, error, older]) == [older, error, warning]
-    found = rules.causes([health(due(400)), health()])
+    found = filter(None, map(rules.cause, [health(due(400)), health()]))
     assert [item.kind for item in found] == [Cause.SILENT]
 
 
@@ -326,3 +326,13 @@ def test_an_adopted_schedule_that_is_still_started_elsewhere() -> None:
     assert cause(health(state=shaded(600, adopted=400))) is None
     assert cause(health(state=shaded(86_401, adopted=90_000))) is None
     assert cause(health(state=schedule(shadow=Shadow(NOW)))) is None
+
+
+def test_proposals_that_wait() -> None:
+    """They are one item, which ends when somebody has decided about all of them."""
+    one = fleet_attention.proposals(["pause a: 2 starts would not come"], 5)
+    assert (one.subject.name, one.text, one.detail) == (
+        "1 proposal", "waits for you", "pause a: 2 starts would not come",
+    )  # fmt: skip
+    two = fleet_attention.proposals(["pause a", "pause b"], 5)
+    assert (two.subject.name, two.text, two.counts["open"]) == ("2 proposals", "wait for you", 2)

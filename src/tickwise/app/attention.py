@@ -4,7 +4,7 @@ The store names the schedules that ail; with those that are paused or overdue th
 newest slots are read, and at most of `_MAX_SCHEDULES`.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,14 +12,18 @@ from ..core import attention as rules
 from ..core import fleet_attention
 from ..core.attention import Attention, ScheduleHealth
 from ..core.cron.zone import Zone
+from ..core.deadline_attention import deadline_at_risk
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
+from ..core.simulation.deadline_forecast import DeadlineForecast
+from ..core.timeparse import floor_second
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
 from ..stores.statistics import Counts, RecentSlots
 from .late_slots import late_slots
 from .overview import unserved_queues
+from .proposals import Proposal, open_proposals
 from .slots import LISTED_SLOTS, SlotReader
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs
 
@@ -43,7 +47,11 @@ class Status:
 
 
 async def status(
-    store: Store, sees: Callable[[str], bool] | None = None, limit: int = 100, zone: Zone | None = None
+    store: Store,
+    sees: Callable[[str], bool] | None = None,
+    limit: int = 100,
+    zone: Zone | None = None,
+    forecasts: Iterable[DeadlineForecast] = (),
 ) -> Status:
     """Now, with times in a zone. With `sees`, only of jobs that the caller sees, and nothing of the fleet."""
     micro, insights = await store.now(), store.insights
@@ -52,11 +60,14 @@ async def status(
     reader = SlotReader(micro // MICRO, pauses)
     rows, is_cut = await _suspects(store, micro // MICRO)
     seen = [row for row in rows if sees is None or sees(row.schedule.job)]
-    own = list(rules.causes([health async for health in _healths(store, seen, reader, zone)]))
+    own = [found async for health in _healths(store, seen, reader, zone) if (found := rules.cause(health))]
+    own += _at_risk((each for each in forecasts if sees is None or sees(each.job)), own, zone)
     has_ticker = any(Role.TICKER in node.roles for node in nodes)
     if not has_ticker:  # one cause, not one for each schedule
         own = [item for item in own if not item.counts.get("overdue")]
     fleet = [] if sees else list(_of_fleet(counts, nodes, pauses, has_ticker=has_ticker))
+    asked = await open_proposals(store.access, micro // MICRO, sees)
+    fleet += [fleet_attention.proposals([one.effect["text"] for one in asked], _oldest(asked))] if asked else []
     items = rules.ranked([*fleet, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
@@ -106,7 +117,7 @@ def _of_fleet(
     workers = [node for node in nodes if Role.WORKER in node.roles]
     for pause in pauses:
         if pause.until is None:
-            yield fleet_attention.paused(pause.at, pause.by, pause.reason)
+            yield fleet_attention.paused(pause.at, pause.by, pause.reason, pause.resumes_at)
     if counts.schedules and not has_ticker:
         yield fleet_attention.no_ticker(counts.overdue)
     for queue, number in unserved_queues(counts, workers):
@@ -116,6 +127,17 @@ def _of_fleet(
     for node in nodes:
         yield from (fleet_attention.broken_file(node.host, problem) for problem in node.problems)
         yield from (fleet_attention.undelivered(node.host, problem) for problem in node.undelivered)
+
+
+def _oldest(proposals: Sequence[Proposal]) -> int:
+    return floor_second(min(one.created_at for one in proposals))
+
+
+def _at_risk(forecasts: Iterable[DeadlineForecast], own: list[Attention], zone: Zone | None) -> list[Attention]:
+    """Deadlines that will probably be missed, of schedules of which nothing else is said."""
+    said = {item.subject.name for item in own}
+    found = (item for each in forecasts if (item := deadline_at_risk(each, zone)))
+    return list({item.subject.name: item for item in found if item.subject.name not in said}.values())
 
 
 async def _number_seen(store: Store, sees: Callable[[str], bool]) -> int:

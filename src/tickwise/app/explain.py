@@ -21,6 +21,7 @@ from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
+from .deadline_forecasts import forecast_notes
 from .explain_steps import (
     ReasonStep,
     SlotFacts,
@@ -89,6 +90,8 @@ async def why(store: Store, name: str, slot: int | None = None, zone: Zone | Non
         succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
         advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
         explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
+    notes = (*explanation.notes, *await forecast_notes(store, row))
+    explanation = replace(explanation, notes=notes)
     if facts.unended:
         explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)

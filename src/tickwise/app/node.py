@@ -39,7 +39,7 @@ from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
 from .machine_start import MachineStartEvents
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
-from .notifications import liveness_ping, make_notifier
+from .notifications import liveness_ping, make_notifier, notifier_turns
 from .registry import Registry
 from .sources import OrphanCheck
 from .values import EVERY_ROLE
@@ -268,11 +268,9 @@ class NodeProcess:
 
     def _notifier_loops(self) -> list[Loop]:
         """Notifications and the liveness ping, if they are configured."""
-        notifier, ping = self._notifier, liveness_ping(self.settings, lambda: self.healthy)
-        return [
-            *([self._loop("notifier", notifier.turn)] if notifier else []),
-            *([self._loop("ping", ping.turn)] if ping else []),
-        ]
+        ping = liveness_ping(self.settings, lambda: self.healthy)
+        turns = notifier_turns(self._services.store, self._notifier) | ({"ping": ping.turn} if ping else {})
+        return [self._loop(name, turn) for name, turn in turns.items()]
 
     def _work_loops(self) -> list[Loop]:
         """Loops that a notification of the store wakes."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overloa
 from ..config import Settings, load, parse_names
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
-from ..core.model import Pause, Trigger
+from ..core.model import Trigger
 from ..extras import packages_of
 from ..ownership import WriterCheck
 from ..runtime.executors.middleware import MiddlewareFunction
@@ -37,6 +37,7 @@ from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
+from .pause import pause_until
 from .play_session import PlaySession
 from .registry import Registry
 from .shadow import Shadows
@@ -212,9 +213,10 @@ class AsyncTickwise:
         store = await self.store()
         return await why(store, name, None if slot is None else as_second(slot, await store.now() // MICRO))
 
-    async def pause(self, *, reason: str = "", by: str = "") -> None:
-        """Pause everything."""
-        await (await self.store()).pause(Pause(0, by, reason))
+    async def pause(self, *, reason: str = "", by: str = "", until: When | None = None) -> None:
+        """Pause everything, until it is resumed or until a time (S66)."""
+        store = await self.store()
+        await store.pause(await pause_until(store, until, reason, by))
 
     async def resume(self) -> None:
         """Resume everything."""

@@ -7,7 +7,7 @@ moment. Sentences go on after the name of their subject.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise, takewhile
@@ -55,6 +55,7 @@ class Cause(StrEnum):
     TIMEOUTS = "timeouts"
     MISSED_WHILE_PAUSED = "missed_while_paused"
     LATE = "late"
+    AT_RISK = "at_risk"
     OUTLASTED = "outlasted"
     UNMET = "unmet"
     WAITS_FOR = "waits_for"
@@ -66,6 +67,7 @@ class Cause(StrEnum):
     PAUSED = "paused"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,7 @@ class ScheduleHealth:
         return Attention(kind=kind, severity=severity, subject=subject, text=text, **more)  # type: ignore[arg-type]
 
     def at(self, slot: int) -> str:
-        zone = self.zone or self.schedule.definition.times.zone
-        return f"{to_datetime(slot, zone.tzinfo):%a %H:%M} {zone.name}"
+        return short_time(slot, self.zone or self.schedule.definition.times.zone)
 
     def why(self, slot: int | None = None) -> Remedy:
         return Remedy(do="why", label="Why?", schedule=self.schedule.name, slot=slot)
@@ -383,6 +384,11 @@ def summary(items: int, schedules: int) -> str:
     return f"All {schedules:,} schedules are as they should be."
 
 
+def short_time(second: int, zone: Zone) -> str:
+    """As sentences for people have it."""
+    return f"{to_datetime(second, zone.tzinfo):%a %H:%M} {zone.name}"
+
+
 def _number(records: Iterable[SlotRecord]) -> int:
     return sum(record.slots for record in records)
 
@@ -393,8 +399,3 @@ def _slots(number: int) -> str:
 
 def _span(seconds: float) -> str:
     return format_duration(max(1, round(seconds)))
-
-
-def causes(healths: Iterable[ScheduleHealth]) -> Iterator[Attention]:
-    """Of those schedules that have one."""
-    return (found for health in healths if (found := cause(health)))

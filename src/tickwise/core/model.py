@@ -223,6 +223,12 @@ class Schedule(NamedTuple):
         return self.in_shadow and (self.shadow is None or slot > self.shadow.ours_until)
 
     @property
+    def asks_for_warnings(self) -> bool:
+        """Whether somebody is to be told before a deadline is probably missed (S65)."""
+        deadline = self.definition.policy.deadline
+        return deadline is not None and deadline.warn is not None
+
+    @property
     def paused(self) -> Pause | None:
         """Why no slot is decided: a person's pause, or else the definition's `enabled: false` (S28, S29)."""
         return self.manual_pause or self.disabled_pause

@@ -166,10 +166,17 @@ class Store(ABC):
         return await self._change(schedule, change)
 
     async def pause(self, pause: Pause | None) -> None:
-        """Pause everything, or resume: no job is claimed meanwhile, and the interval is kept (S29)."""
+        """Pause everything, or resume: no job is claimed meanwhile, and the interval is kept (S29).
+
+        A second pause changes when the first ends (S66).
+        """
         if pause is not None:
             validation.check_pause(pause)
         await self._pause(pause)
+
+    @abstractmethod
+    async def end_pause(self) -> bool:
+        """End a pause of everything whose time has come, as of that time (S66); whether there was one."""
 
     async def tick(
         self,

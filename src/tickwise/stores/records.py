@@ -208,6 +208,7 @@ class PauseInterval(NamedTuple):
     by: str
     reason: str
     until: int | None
+    resumes_at: int | None = None  # when it ends by itself, if it is open and does (S66)
 
 
 class Page(NamedTuple, Generic[T]):
@@ -347,6 +348,7 @@ class ScheduleFilter:
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
     names: frozenset[str] | None = None  # one of these
+    deadline: bool = False  # only those that have deadlines, once a pass has looked at them
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.deadlines import LATE
 from ...core.payload import clip, first_line
 from ...core.reasons import Reason
+from ...core.simulation.deadline_forecast import DeadlineForecast
 from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
 from ..context import RunContext
@@ -24,7 +25,7 @@ class Occasion(StrEnum):
     FAILURE = "failure"  # a run ended failed or lost, and will not be tried again
     RECOVERY = "recovery"  # the first success after a failure
     MISSED = "missed"  # slots that no pass decided in time, and that will not run
-    DEADLINE = "deadline"  # slots whose work had not begun or was not done by their deadline
+    DEADLINE = "deadline"  # slots that have missed a deadline, or will probably miss it
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,31 @@ def about_slots(row: DecisionRow, job: str) -> Notice:
     )
     key = f"notify {occasion} {row.schedule} {row.reason.code} {row.first}"
     return Notice(key=key, occasion=occasion, at=row.extended_at, text=text, context=context, facts=facts)
+
+
+def about_forecast(forecast: DeadlineForecast, at: int) -> Notice:
+    """A deadline that will probably be missed: one notice for each deadline of a slot."""
+    text = f"{forecast.schedule} {forecast.text}"
+    facts = {
+        "reason": forecast.reason.code,
+        "slot": iso(forecast.slot),
+        "deadline": iso(forecast.at),
+        "probability": forecast.probability,
+        "causes": [cause.text for cause in forecast.causes],
+        "advice": "See tickwise deadlines for what delays it.",
+    }
+    context = RunContext(
+        id="",
+        job=forecast.job,
+        schedule=forecast.schedule,
+        slot=forecast.slot,
+        trigger="",
+        attempt=0,
+        env=_variables(Occasion.DEADLINE, text),
+        outcome=forecast.reason.code,
+    )
+    key = f"notify forecast {forecast.schedule} {forecast.reason.code} {forecast.slot}"
+    return Notice(key=key, occasion=Occasion.DEADLINE, at=at, text=text, context=context, facts=facts)
 
 
 def about_flaps(notice: Notice, changes: int) -> Notice:

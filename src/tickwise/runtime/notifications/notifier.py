@@ -107,7 +107,7 @@ class Notifier:
         self._broken, notices = await read_history(self._store, now, self._look_back)
         self._flaps = FlapFilter()
         for notice in notices:
-            await self._add(notice)
+            await self.add(notice)
         return ChangeFeed(self._store, now - OVERLAP)
 
     async def _read_events(self, feed: ChangeFeed) -> None:
@@ -120,16 +120,17 @@ class Notifier:
     async def _read_event(self, row: RunRow | DecisionRow) -> None:
         if isinstance(row, DecisionRow):
             if row.reason in TOLD:
-                await self._add(about_slots(row, await job_of(self._store, row)))
+                await self.add(about_slots(row, await job_of(self._store, row)))
         elif row.state in FAILURES:
             self._add_broken(row)
-            await self._add(about_run(Occasion.FAILURE, row))
+            await self.add(about_run(Occasion.FAILURE, row))
         elif row.state is RunState.SUCCEEDED and subject(row) in self._broken:
             if await self._recovered(row):
-                await self._add(about_run(Occasion.RECOVERY, row))
+                await self.add(about_run(Occasion.RECOVERY, row))
             del self._broken[subject(row)]
 
-    async def _add(self, notice: Notice) -> None:
+    async def add(self, notice: Notice) -> None:
+        """Send a notice over each channel that is told of it, unless a node has."""
         steady = self._steadied(notice)
         if steady is None:
             return

@@ -339,6 +339,7 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
         and (wanted.label is None or has_label(job.definition.labels, wanted.label))
         and (not wanted.local or job.local)
+        and (not wanted.deadline or entry.state.deadlines is not None)
     )
 
 

@@ -80,10 +80,22 @@ class MemoryStore(MemoryMoves, Store):
     def _pause(self, pause: Pause | None, /) -> None:
         pauses, second = self._memory.pauses, self._memory.clock() // MICRO
         if pause and not self._memory.paused:
-            pauses.append(PauseInterval(second, pause.by, pause.reason, None))
-        elif pause is None and self._memory.paused:
-            pauses[-1] = pauses[-1]._replace(until=second)
+            pauses.append(PauseInterval(second, pause.by, pause.reason, None, pause.until))
+        elif pause:
+            pauses[-1] = pauses[-1]._replace(resumes_at=pause.until)
+        elif self._memory.paused:
+            pauses[-1] = pauses[-1]._replace(until=second, resumes_at=None)
             self._memory.news = True
+
+    @atomic
+    def end_pause(self) -> bool:
+        pauses, second = self._memory.pauses, self._memory.clock() // MICRO
+        end = pauses[-1].resumes_at if self._memory.paused else None
+        if end is None or end > second:
+            return False
+        pauses[-1] = pauses[-1]._replace(until=end, resumes_at=None)
+        self._memory.news = True
+        return True
 
     @atomic
     def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:

@@ -54,6 +54,7 @@ class MongoStore(MongoMoves, Store):
     _remove = move(define.remove)
     _change = move(define.change)
     _pause = move(fleet.pause)
+    end_pause = move(fleet.end_pause)
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)

@@ -130,6 +130,7 @@ def _schedule_matches(server: RedisServer, name: str, job: JobDocument, wanted: 
         and (wanted.text is None or is_part_of_name(wanted.text, name, job.name))
         and (wanted.due_before is None or (wake_at is not None and wake_at < wanted.due_before))
         and (not wanted.local or bool(job.document["local"]))
+        and (not wanted.deadline or '"deadlines":' in (entry.get("rest") or ""))
         and _matches_definition(server, name, job, wanted)
     )
 

@@ -52,6 +52,7 @@ class RedisStore(RedisMoves, Store):
     _remove = move(define.remove)
     _change = move(define.change)
     _pause = move(fleet.pause)
+    end_pause = move(fleet.end_pause)
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _wake = move(enqueue.wake)

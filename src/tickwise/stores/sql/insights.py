@@ -61,6 +61,7 @@ _MATCHES = {  # conditions of a filter of schedules, by its field
     "local": "s.local",
     "paused": "s.paused = :paused",
     "due_before": "s.wake_at < :due_before",
+    "deadline": "s.rest LIKE :deadline",
     "pattern": "(lower(s.name) LIKE :pattern ESCAPE '!' OR lower(j.name) LIKE :pattern ESCAPE '!')",
 }
 _JOB_ROWS = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.id IN :ids[bigint]")
@@ -192,7 +193,7 @@ def _schedules(
         given = {
             "name": name, "job": wanted.job, "names": None if wanted.names is None else sorted(wanted.names),
             "local": wanted.local or None, "paused": wanted.paused, "due_before": wanted.due_before,
-            "pattern": like_pattern(wanted.text),
+            "pattern": like_pattern(wanted.text), "deadline": '%"deadlines":%' if wanted.deadline else None,
         }  # fmt: skip
         values = {field: value for field, value in given.items() if value is not None}
         rows = yield _select_schedules(*values)(**values, after=after, most=batch_size)

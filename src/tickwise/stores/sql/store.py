@@ -63,6 +63,7 @@ class SqlStore(SqlMoves, Store):
     _remove = cached_move(Pool.OTHER, define.remove)
     _change = cached_move(Pool.OTHER, define.change)
     _pause = move(Pool.OTHER, fleet.pause)
+    end_pause = move(Pool.OTHER, fleet.end_pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _wake = move(Pool.OTHER, enqueue.wake)
     _lease = cached_move(Pool.LEASE, lease.lease)

@@ -2,6 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused, Resumed
+from ...core.definition import Deadline, TimeLimit
 from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.settle import Failed
@@ -144,6 +145,18 @@ class FilterStories(Stories):
         for wanted, found in SCHEDULES_BY.items():
             rows = (await world.insights.schedules(wanted)).items
             assert (wanted, sorted(row.schedule.name for row in rows)) == (wanted, sorted(found.split()))
+
+    async def test_schedules_with_deadlines(self, world: World) -> None:
+        """Those that watch deadlines since a pass has looked at them, and no others."""
+        limit = Deadline(finish=TimeLimit(600))
+        await world.define(job("a", HOURLY), job("b", HOURLY, deadline=limit), job("c", HOURLY, deadline=limit))
+        await world.define(job("a", "30 * * * *"))
+        await world.store.change("a", Paused("ann", 'no "deadlines": today'))
+        await world.pass_time("01:00")
+        wanted = ScheduleFilter(deadline=True)
+        page = await world.insights.schedules(wanted, limit=1)
+        rest = await world.insights.schedules(wanted, page.after, limit=1)
+        assert [row.schedule.name for row in (*page.items, *rest.items)] == ["b", "c"]
 
     async def test_pages_of_what_is_rare(self, world: World) -> None:
         """A page is full unless it is the last, however few schedules have the label or are paused."""
