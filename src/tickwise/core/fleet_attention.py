@@ -16,6 +16,16 @@ def paused(at: int, by: str, reason: str, until: int | None = None) -> Attention
     )  # fmt: skip
 
 
+def set_back(at: int, command: str) -> Attention:
+    """The store has forgotten what it had confirmed: a failover, or a restored backup (S78)."""
+    return Attention(
+        kind=Cause.SET_BACK, severity=Severity.WARNING, subject=Subject("fleet", "the store"), since=at,
+        text="has forgotten what it had confirmed: slots of that time are decided again, and may run twice",
+        detail="If a backup was restored, say until when the lost store worked.",
+        remedies=(Remedy(do="command", label="It worked until then", command=command),),
+    )  # fmt: skip
+
+
 def no_ticker(overdue: int) -> Attention:
     """No ticker is alive, so no slot is decided."""
     return Attention(
