@@ -13,6 +13,7 @@ from ..core import fleet_attention
 from ..core.attention import Attention, ScheduleHealth
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
+from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
@@ -53,7 +54,12 @@ async def status(store: Store, sees: Callable[[str], bool] | None = None, limit:
     if not has_ticker:  # one cause, not one for each schedule
         own = [item for item in own if not item.counts.get("overdue")]
     fleet = [] if sees else list(_of_fleet(counts, nodes, pauses, has_ticker=has_ticker))
-    items = rules.ranked([*fleet, *own])
+    approvals = [
+        fleet_attention.approval(one.run, one.job, one.step, one.wait)
+        for one in await open_approvals(store)
+        if sees is None or sees(one.job)
+    ]
+    items = rules.ranked([*fleet, *approvals, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
         now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,

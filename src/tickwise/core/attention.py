@@ -66,11 +66,12 @@ class Cause(StrEnum):
     PAUSED = "paused"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    APPROVAL = "approval"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an item is about: a schedule, queue, file, channel, or the fleet."""
+    """What an item is about: a schedule, step, queue, file, channel, or the fleet."""
 
     kind: str
     name: str

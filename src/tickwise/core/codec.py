@@ -24,7 +24,7 @@ from .cron.day_set import DaySet
 from .cron.recurrences import AnyOf, At, Window
 from .cron.rule import Rule
 from .cron.zone import Zone, zone
-from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
+from .definition import Approval, Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .events import OnEvent
 from .model import Schedule
@@ -49,6 +49,7 @@ _TAGS: dict[type, str] = {
     HttpCall: "http",
     OnEvent: "event",
     JobCall: "job",
+    Approval: "approve",
 }
 
 

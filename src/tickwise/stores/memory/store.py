@@ -148,7 +148,7 @@ class MemoryStore(MemoryMoves, Store):
             self._memory.news = True
 
     @atomic
-    def _answer(self, run: int, answer: StepReport, /) -> bool:
+    def _answer_step(self, run: int, answer: StepReport, /) -> bool:
         found = self._memory.active.get(str(run))
         return found is not None and found.steps.setdefault(answer.name, answer) is answer
 

@@ -282,7 +282,7 @@ async def _keep_report(
     return True
 
 
-async def answer(mongo: Mongo, run: int, given: StepReport) -> bool:
+async def answer_step(mongo: Mongo, run: int, given: StepReport) -> bool:
     """Of two who add a step of one name at once, the unique key refuses one."""
     if await mongo.runs.find_one({"_id": run, "state": {"$in": sorted(map(str, ACTIVE))}}, {"_id": 1}) is None:
         return False

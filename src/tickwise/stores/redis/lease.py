@@ -67,8 +67,8 @@ async def report(
     return kept
 
 
-async def answer(server: RedisServer, run: int, given: StepReport) -> bool:
-    kept: bool = await server.call("answer", run=run, name=given.name, report=_step_text(given))
+async def answer_step(server: RedisServer, run: int, given: StepReport) -> bool:
+    kept: bool = await server.call("answer_step", run=run, name=given.name, report=_step_text(given))
     return kept
 
 

@@ -55,7 +55,7 @@ class RedisStore(RedisMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _wake = move(enqueue.wake)
-    _answer = move(lease.answer)
+    _answer_step = move(lease.answer_step)
     _lease = move(lease.lease)
     _attempt = move(lease.attempt)
     _report = move(lease.report)

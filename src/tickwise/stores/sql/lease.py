@@ -279,7 +279,7 @@ def _step_row(step: StepReport, place: int) -> tuple[object, ...]:
     return (step.name, place, *step[1:5], *(text or None for text in step[5:]))
 
 
-def answer(run: int, given: StepReport) -> Procedure[bool]:
+def answer_step(run: int, given: StepReport) -> Procedure[bool]:
     """Whoever comes second waits for the lock of the run, and then finds the first."""
     if not (yield _LOCK_ACTIVE(run=run)):
         return False

@@ -65,7 +65,7 @@ class SqlStore(SqlMoves, Store):
     _pause = move(Pool.OTHER, fleet.pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _wake = move(Pool.OTHER, enqueue.wake)
-    _answer = move(Pool.OTHER, lease.answer)
+    _answer_step = move(Pool.OTHER, lease.answer_step)
     _lease = cached_move(Pool.LEASE, lease.lease)
     _hand_over = move(Pool.OTHER, handover.hand_over)
     _adopt = cached_move(Pool.LEASE, lease.adopt)

@@ -119,21 +119,21 @@ class WaitStories(Stories):
         lease = await leased(world)
         await world.end(lease, MINUTE, error=WHY)
         answers = [StepReport("answer:1", "approved", outputs=f'{{"by":"p{n}"}}') for n in range(8)]
-        counted = await asyncio.gather(*(world.store.answer(lease.id, one) for one in answers))
+        counted = await asyncio.gather(*(world.store.answer_step(lease.id, one) for one in answers))
         assert sorted(counted) == [False] * 7 + [True]
         kept = [step for step in await world.insights.steps(lease.id) if step.name == "answer:1"]
         assert kept == [answers[counted.index(True)]]
-        assert await world.store.answer(lease.id, answers[0]._replace(name="answer:2"))
+        assert await world.store.answer_step(lease.id, answers[0]._replace(name="answer:2"))
         await world.store.cancel(lease.id)
-        assert not await world.store.answer(lease.id, answers[0]._replace(name="answer:3"))
-        assert not await world.store.answer("12345678", answers[0])
+        assert not await world.store.answer_step(lease.id, answers[0]._replace(name="answer:3"))
+        assert not await world.store.answer_step("12345678", answers[0])
 
     async def test_answers_and_steps_are_kept_beside_each_other(self, world: World) -> None:
         """A worker that reports on its steps leaves an answer as it is, and so does a new attempt (S75)."""
         lease = await leased(world)
         step, said = StepReport("ship", "waiting"), StepReport("answer:1", "rejected", finished_at=7)
         await world.store.report(lease.id, lease.token, [step])
-        assert await world.store.answer(lease.id, said)
+        assert await world.store.answer_step(lease.id, said)
         await world.store.report(lease.id, lease.token, [step, StepReport("other", "running")])
         await world.end(lease, Cancelled())
         await world.store.retry(lease.id, ["ship"])

@@ -52,6 +52,7 @@ export function Remedy({ action, job }) {
 const placeOf = (action) => ({
   log: () => ({ parts: ["runs", action.run] }),
   run: () => ({ parts: ["runs", action.run] }),
+  answer: () => ({ parts: ["runs", action.run], query: { step: action.field } }),
   schedule: () => ({ parts: ["schedules", action.schedule] }),
   edit: () => ({ parts: ["schedules", action.schedule], query: { tab: "definition" } }),
   runs: () => ({ parts: ["runs"], query: { q: action.q } }),

@@ -1,9 +1,7 @@
--- answer: keep what a step of a run waits for people to say (S75); the first of its name stays.
+-- answer: keep the answer to a claim; the first answer stays.
 
-local id = whole(args.run)
-local state, steps = call('HGET', run_key(id), 'state'), P .. ':steps:' .. id
-if state ~= 'queued' and state ~= 'running' then
-  return 'false'
+local key = P .. ':claim:' .. args.key
+if call('EXISTS', key) == 1 then
+  call('HSETNX', key, 'answer', args.answer)
 end
-local is_first = call('HSETNX', steps, args.name, call('HLEN', steps) .. ' ' .. args.report) == 1
-return is_first and 'true' or 'false'
+return '{}'
