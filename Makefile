@@ -77,9 +77,9 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 	cd tests/support/servers/ray_pins && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
-docs: .venv/dev.stamp  ## the site of docs/, strictly, into site/; its timelines are drawn anew
+docs: .venv/dev.stamp  ## the site of docs/, strictly, into site/X.Y beside its other versions; its timelines are drawn anew
 	$(BIN)/python -m tools.timelines
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m tools.site
 
 vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
 	$(BIN)/python -m tools.vendor

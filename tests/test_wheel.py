@@ -56,14 +56,32 @@ def test_what_pip_installs_is_enough(wheel: Path, tmp_path: Path) -> None:
     assert json.loads(schema.read_text()) == json.loads(printed)
 
 
+_MISSING_PACKAGES = """
+from tickwise import InputError, Tickwise
+with Tickwise("memory://") as tw:
+    for wanted in (tw.upcoming, lambda: tw.start("."), lambda: __import__("tickwise.asgi")):
+        try:
+            wanted()
+        except InputError as error:
+            print(error)
+"""
+
+
 def test_functions_on_sqlite_need_two_packages(wheel: Path, tmp_path: Path) -> None:
-    """Where only those are, a program declares, enqueues and runs; a command says what is missing."""
+    """Where only those are, a program declares, enqueues and runs; else it and a command say what is missing."""
     python = environment(tmp_path / "env", wheel, packages(LIGHT).values())
     smoke.check_program(python, tmp_path)
     done = subprocess.run([python, "-m", "tickwise"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2, "error: typer is not installed: pip install 'tickwise[server]'\n"
     )  # fmt: skip
+    told = subprocess.run([python, "-c", _MISSING_PACKAGES], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == [
+        f"{wanted} needs {package}, which is not installed: pip install 'tickwise[server]'"
+        for wanted, package in {
+            "the list of what is upcoming": "numpy", "a folder of job files": "ruamel", "the API": "fastapi"
+        }.items()
+    ]  # fmt: skip
 
 
 def test_the_base_is_the_light_part_and_the_server() -> None:

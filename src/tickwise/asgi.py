@@ -3,10 +3,13 @@
 Everybody needs a token there as well; nobody has a role without one. The scheduler need not run in this process.
 """
 
-from .api.app import make_api
-from .api.auth_settings import auth_settings
 from .app import AsyncTickwise, Tickwise
 from .app.health import NOT_READY, READY, App, Message, Readiness, Receive, Send
+from .extras import packages_of
+
+with packages_of("server", "the API"):
+    from .api.app import make_api
+    from .api.auth_settings import auth_settings
 
 __all__ = ["api_app"]
 

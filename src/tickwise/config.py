@@ -258,6 +258,7 @@ class Settings:
     source: tuple[str, ...] = _setting(
         (), _parse_sources, "names under which folders are served, in their order, instead of their paths"
     )
+    event_folders: tuple[str, ...] = _setting((), _parse_words, "folders in which jobs may wait for files")
     trusted_folders: tuple[str, ...] = _setting(
         (), _parse_words, "folders that are used although they belong to another user, or a group may write them"
     )

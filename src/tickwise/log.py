@@ -21,6 +21,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
+from .trace_context import current_span_context
+
 _CREDENTIALS = re.compile(
     r"""(?ix)(
         \bbearer\s+                                           # a token in a header,
@@ -135,9 +137,7 @@ def _show_error(_logger: Any, _method: str, fields: Any) -> Any:
 
 def _current_trace() -> dict[str, str]:
     """The ids of the trace and the span in which a line is logged, if OpenTelemetry is in use."""
-    otel = sys.modules.get("opentelemetry.trace")
-    context = otel.get_current_span().get_span_context() if otel else None
-    if context is None or not context.is_valid:
+    if (context := current_span_context()) is None:
         return {}
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 

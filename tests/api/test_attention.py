@@ -71,8 +71,25 @@ async def test_scopes_hide_other_jobs_and_the_fleet() -> None:
 
 
 @patiently
-async def test_a_limit_that_is_none_is_refused() -> None:
+async def test_things_are_counted_without_being_listed() -> None:
+    """`limit=0` tells how many there are; `zone` in which zone times are told, else that of each schedule."""
+    async with api() as here:
+        await _tick(here)
+        await here.post("/schedules", {**NIGHTLY, "schedule": "0 * * * *"})
+        await here.post("/schedules/nightly:pause", {})
+        here.clock.advance(4_000)
+        counted = await here.get("/attention?limit=0")
+        assert (counted["count"], counted["items"], counted["more"]) == (1, [], True)
+        (item,) = (await here.get("/attention"))["items"]
+        assert item["text"].startswith("did not run at Thu 01:00 UTC")
+        (item,) = (await here.get("/attention?zone=Asia/Kolkata"))["items"]
+        assert item["text"].startswith("did not run at Thu 06:30 Asia/Kolkata")
+        assert "zone" in problem_of(await here.ask("GET", "/attention?zone=Asia/Kolkatta"), 422)["detail"]
+
+
+@patiently
+async def test_a_query_that_is_none_is_refused() -> None:
     """As everywhere."""
     async with api() as here:
-        problem_of(await here.ask("GET", "/attention?limit=0"), 422)
+        problem_of(await here.ask("GET", "/attention?limit=-1"), 422)
         problem_of(await here.ask("GET", "/attention?most=5"), 422)

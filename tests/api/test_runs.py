@@ -23,6 +23,23 @@ PIPELINE = {
 }
 
 
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("header", "kept"), [(TRACE, TRACE), (TRACE.upper(), ""), (f"00-{0:032}-{1:016}-01", ""), ("", "")]
+)
+@patiently
+async def test_a_run_keeps_the_trace_of_the_request_that_asked_for_it(header: str, kept: str) -> None:
+    """`traceparent` of an enqueue and a trigger; one that is not valid counts as none, and none is handed on."""
+    async with api() as here:
+        await here.post("/schedules", NIGHTLY)
+        made = await here.ask("POST", "/runs", json={"job": "nightly"}, headers={"traceparent": header})
+        by_hand = await here.ask("POST", "/schedules/nightly:trigger", headers={"traceparent": header})
+        plain = await here.post("/runs", {"job": "nightly"})
+        assert [run["traceparent"] for run in (made.json(), by_hand.json(), plain)] == [kept, kept, ""]
+
+
 @patiently
 async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
     """S48: a taken key gives the run that has it; a time to come is kept to."""

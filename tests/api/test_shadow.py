@@ -26,6 +26,17 @@ async def _pass_hours(here: Api, *fires: float | None) -> None:
 
 
 @patiently
+async def test_slots_in_shadow_are_no_failures() -> None:
+    """A schedule that another scheduler starts has no share of slots that ran, and its ribbon says why."""
+    async with api() as here:
+        await here.post("/schedules", HOURLY)
+        await _pass_hours(here, 5, None)
+        (ribbon,) = (await here.get("/slots?since=2026-01-01T00:00:00Z"))["items"]
+        assert (ribbon["in_shadow"], ribbon["good"]) == (True, None)
+        assert (ribbon["totals"]["skipped"], sorted(ribbon["reasons"])) == (2, ["shadow"])
+
+
+@patiently
 async def test_a_report_compares_slot_by_slot(url: str) -> None:
     """Both, only theirs with the reason why Tickwise would not, and only ours."""
     async with api(url) as here:

@@ -91,6 +91,7 @@ async def test_ribbons_add_up_and_the_worst_comes_first(url: str) -> None:
         busy = found["items"][0]
         assert busy["totals"] == {"failed": 1, "skipped": 2, "waiting": 2, "to_come": 6}
         assert (busy["good"], busy["reasons"]) == (0, {"overlap": 2})
+        assert (found["items"][2]["labels"], busy["labels"], busy["in_shadow"]) == ({"team": "a"}, {}, False)
         assert busy["bins"][:2] == [[0, {"failed": 1}], [1, {"skipped": 2}]]
         assert found["totals"]["skipped"] == 2
         for item in found["items"]:

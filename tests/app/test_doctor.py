@@ -13,6 +13,7 @@ from tickwise import AsyncTickwise
 from tickwise.app.doctor import Finding, doctor
 from tickwise.core.attention import Severity
 from tickwise.core.definition import Command, Step
+from tickwise.core.events import JobEnds, OnEvent, SettledFiles
 from tickwise.core.requirements import ALL, Offers
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
@@ -195,6 +196,22 @@ async def _a_schedule_that_cannot_be_read(place: Place) -> None:
     place.spoil("UPDATE tickwise_schedules SET rest = 'nonsense'")
 
 
+async def _files_that_nobody_looks_for(place: Place) -> None:
+    await place.live()
+    await place.world.define(job("a", OnEvent(SettledFiles("/data/in", "*.csv", 5))))
+    await place.world.tick()
+
+
+async def _a_cause_that_is_not_there(place: Place) -> None:
+    await place.live()
+    await place.world.define(job("a", OnEvent(JobEnds(("b",)))))
+    await place.world.tick()
+
+
+async def _a_folder_that_cannot_be_read(place: Place) -> None:
+    await place.live(problems=("/data/in: a waits for files, and it cannot be read: Permission denied",))
+
+
 SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_a_newer_version, "schema", "error", "pip install --upgrade tickwise"),
     (_a_changed_migration, "store_unusable", "error", "tickwise store check"),
@@ -219,6 +236,10 @@ SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_a_channel_that_fails, "undelivered", "error", "tickwise notify test webhook"),
     (_a_file_that_is_wrong, "bad_definition", "error", "tickwise validate jobs/a.yaml"),
     (_a_definition_that_is_refused, "bad_definition", "error", "mend the definition"),
+    (_a_folder_that_cannot_be_read, "bad_definition", "error", f"look at /data/in on {HERE}"),
+    (_files_that_nobody_looks_for, "files_not_watched", "warning",
+     'add to tickwise.toml where a ticker sees it: event_folders = ["/data/in"]'),
+    (_a_cause_that_is_not_there, "unknown_cause", "warning", "define b, or correct the on_event of a"),
     (_a_job_that_cannot_be_read, "unreadable", "error", "write a again, as its source (app) has it"),
     (_a_schedule_that_cannot_be_read, "unreadable", "error", "write a again, as its source (app) has it"),
 ]  # fmt: skip

@@ -275,6 +275,22 @@ async def _waits_for_lane(place: Place) -> Asked:
     return ONE
 
 
+async def _budget(place: Place) -> Asked:
+    await place.add(max_starts={"count": 1, "per": "2h"})
+    await place.tick("01:00")
+    await place.world.work()
+    await place.tick("02:00")
+    return "job", at("02:00")
+
+
+async def _waits_for_budget(place: Place) -> Asked:
+    await place.add(max_starts={"count": 1, "per": "2h"}, catchup="all")
+    await place.tick("01:00")
+    await place.world.work()
+    await place.tick("02:00")
+    return "job", at("02:00")
+
+
 async def _waits_behind(place: Place) -> Asked:
     later = schedule("later", "5 1 * * *", overlap="queue")
     await place.world.define(define_job("job", HOURLY, overlap="queue", also=[later]))
@@ -339,6 +355,8 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.BROKEN: _broken,
     Reason.WAITS_FOR_RUN: _waits_for_run,
     Reason.WAITS_FOR_LANE: _waits_for_lane,
+    Reason.BUDGET: _budget,
+    Reason.WAITS_FOR_BUDGET: _waits_for_budget,
     Reason.WAITS_BEHIND: _waits_behind,
     Reason.WAITS_FOR_SUCCESS: _waits_for_success,
     Reason.NO_WORKER: _no_worker,

@@ -246,7 +246,7 @@ def test_a_viewer_gets_no_buttons(browser: Browser, site: Site) -> None:
 
 
 def test_a_link_signs_in_all_tabs(browser: Browser, site: Site) -> None:
-    """A link signs the browser in, new tabs too; signing out ends that, and the link is used up."""
+    """A link signs the browser in, new tabs too; signing out ends that everywhere, and the link is used up."""
     with Visitor(browser, site) as visitor:
         visitor.expects(401)
         code = site.api("POST", "links", {"role": "operator"}, admin=True)["code"]
@@ -259,6 +259,8 @@ def test_a_link_signs_in_all_tabs(browser: Browser, site: Site) -> None:
         tab.goto(f"{site.address}#/schedules/rare")
         expect(tab.get_by_role("heading", level=1)).to_have_text("rare")
         tab.get_by_role("button", name="Sign out").click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Sign in")
+        tab.goto(f"{site.address}#/runs")
         expect(tab.get_by_role("heading", level=1)).to_have_text("Sign in")
         tab.goto(f"{site.address}#/signin?code={code}")
         expect(tab.get_by_role("alert").filter(has_text="used already")).to_be_visible()

@@ -140,17 +140,34 @@ def test_what_follows_a_step(page: Page, site: Site) -> None:
     assert call(page, site, "stepdetail", "followingOf", given, "b") == ["d", "c"]
 
 
+RIBBONS = [
+    {"name": "shop-a", "labels": {"team": "web", "stage": "live"}, "bins": [[0, {"ran": 2}], [4, {"to_come": 1}]],
+     "totals": {"ran": 2, "to_come": 1}},
+    {"name": "bank_x", "labels": {}, "bins": [[0, {"ran": 3}]], "totals": {"ran": 3}},
+    {"name": "bank_y", "labels": {}, "bins": [[0, {"skipped": 2}]], "totals": {"skipped": 2}, "in_shadow": True},
+    {"name": "shop.b", "labels": {"team": "data"}, "bins": [[0, {"failed": 1, "ran": 1}]],
+     "totals": {"failed": 1, "ran": 1}},
+]  # fmt: skip
+
+
 def test_ribbons_are_merged_by_prefix(page: Page, site: Site) -> None:
     """Each slot is in one group, in its bin; the group of which the smallest share ran stands first."""
-    items = [
-        {"name": "shop-a", "bins": [[0, {"ran": 2}], [4, {"to_come": 1}]], "totals": {"ran": 2, "to_come": 1}},
-        {"name": "bank_x", "bins": [[0, {"ran": 3}]], "totals": {"ran": 3}},
-        {"name": "shop.b", "bins": [[0, {"failed": 1, "ran": 1}]], "totals": {"failed": 1, "ran": 1}},
-    ]
-    shop, bank = call(page, site, "ribbongroups", "byPrefix", items)
+    shop, bank = call(page, site, "ribbongroups", "grouped", RIBBONS, "prefix")
     assert (shop["name"], shop["schedules"], shop["good"]) == ("shop", 2, 0.75)
     assert shop["bins"] == [[0, {"ran": 3, "failed": 1}], [4, {"to_come": 1}]]
-    assert (bank["name"], bank["totals"], bank["good"]) == ("bank", {"ran": 3}, 1)
+    assert (bank["name"], bank["totals"], bank["good"]) == ("bank", {"ran": 3, "skipped": 2}, 1)
+    assert call(page, site, "ribbongroups", "filterOf", shop, "prefix") == {"text": "shop"}
+
+
+def test_ribbons_are_merged_by_label(page: Page, site: Site) -> None:
+    """By the labels that most of them have; schedules without it are a group that leads nowhere."""
+    assert call(page, site, "ribbongroups", "groupings", RIBBONS) == ["prefix", "label:team", "label:stage"]
+    groups = call(page, site, "ribbongroups", "grouped", RIBBONS, "label:team")
+    assert [(one["name"], one["schedules"], one["good"]) for one in groups] == [
+        ("data", 1, 0.5), ("", 2, 1), ("web", 1, 1),
+    ]  # fmt: skip
+    leads = [call(page, site, "ribbongroups", "filterOf", one, "label:team") for one in groups]
+    assert leads == [{"label": "team=data"}, None, {"label": "team=web"}]
 
 
 @pytest.mark.parametrize(

@@ -135,18 +135,22 @@ def test_from_the_ribbon_to_the_reason(visitor: Visitor) -> None:
 
 
 def test_many_schedules_are_grouped(visitor: Visitor, site: Site) -> None:
-    """Ribbons of schedules whose names begin alike are one, which leads to them; more are read page by page."""
+    """Ribbons of schedules whose names or labels are alike are one, which leads to them; more are read by page."""
     for name in ("shop-a", "shop-b", *(f"other-{number}" for number in range(60))):
         job = {"name": name, "schedule": {"every": "1m"}, "command": "true"}
+        job |= {"labels": {"team": "web"}} if name == "shop-b" else {}
         site.api("POST", "schedules", job, admin=True)
     page = visitor.open("?hours=1")
     ribbons = page.locator(".ribbon-row:not(.ribbon-head)")
     expect(ribbons).to_have_count(40)
-    page.get_by_role("group", name="Group").get_by_role("button", name="by prefix").click()
+    page.get_by_label("Group schedules").select_option("by prefix")
     shop = ribbons.filter(has=page.get_by_role("button", name="shop", exact=True))
     expect(shop).to_contain_text("2 schedules")
     shop.get_by_role("button").click()
     expect(ribbons.get_by_role("link")).to_have_text(["shop-a", "shop-b"])
-    page.get_by_role("button", name="shop").click()
+    page.get_by_label("Group schedules").select_option("by team")
+    ribbons.get_by_role("button", name="web", exact=True).click()
+    expect(ribbons.get_by_role("link")).to_have_text(["shop-b"])
+    page.get_by_role("button", name="team=web").click()
     page.get_by_role("button", name="Show more").click()
     expect(ribbons).to_have_count(62 + len(JOBS))

@@ -129,7 +129,8 @@ CASES = {
         "{breaks}", "is queued", ("POST", "/runs/{breaks}:retry"), "{report}", "succeeded", 1
     ),
     "pause": Case(
-        "--reason move", "All schedules are paused", ("PUT", "/pause"), "--reson x", "No such option: --reson"
+        "--reason move --until 2h", "All schedules are paused until", ("PUT", "/pause"), "--until 2001-01-01",
+        "has passed: give a time after now",
     ),
     "resume": Case("", "Resumed.", ("DELETE", "/pause"), "now", "unexpected extra argument"),
     "upcoming": Case("--hours 30", "nightly", ("GET", "/upcoming"), "nobody", "there is no schedule 'nobody'"),
@@ -145,6 +146,10 @@ CASES = {
         "--all", "No proposals wait for a decision.", {"items": []}, "now", "unexpected extra argument", reads=True
     ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
+    "deadlines": Case(
+        "", "No deadline comes in the next 24 hours.", ("GET", "/deadlines"), "now", "unexpected extra argument",
+        reads=True,
+    ),
     "blackouts list": Case(
         "", "stocktaking", ("GET", "/blackouts"), "now", "unexpected extra argument", reads=True
     ),

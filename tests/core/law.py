@@ -37,7 +37,7 @@ EXCUSES = frozenset({
     Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE, Reason.ALREADY_SUCCESSFUL,
     Reason.COALESCED, Reason.SUPERSEDED,
 })  # fmt: skip
-AWAITED = (Reason.WAITS_FOR_SUCCESS, Reason.NO_WORKER)
+AWAITED = (Reason.WAITS_FOR_SUCCESS, Reason.NO_WORKER, Reason.WAITS_FOR_BUDGET)
 
 
 def s1_no_slot_runs_twice(step: Step) -> None:
@@ -263,6 +263,27 @@ def s34_limits_end_a_schedule(step: Step) -> None:
         assert not starts or limits.max_runs is None or made <= limits.max_runs, f"{name} makes too many runs"
 
 
+def s77_starts_stay_within_the_budget(step: Step) -> None:
+    for planned in step.plan.schedules if step.change is None else ():
+        name, budget = planned.schedule.name, planned.schedule.definition.policy.max_starts
+        if budget is None:
+            assert not planned.schedule.recent_starts, f"{name} remembers starts without a budget"
+            continue
+        new = [start for start in step.starts(name) if start.trigger is not Trigger.BACKFILL]
+        earlier = step.before[name].recent_starts
+        counted = [start for start in earlier if start + budget.per > step.now]
+        truly = [start for start in step.started.get(name, ()) if start + budget.per > step.now]
+        room = max(0, budget.count - len(truly))
+        assert len(new) <= room or planned.schedule.definition.kind is not Kind.START, (
+            f"{name} overruns its budget"
+        )
+        remembered = planned.schedule.recent_starts
+        assert len(remembered) <= budget.count, f"{name} remembers too many starts"
+        assert remembered[len(remembered) - len(new) :] == (step.now,) * len(new), f"{name} forgets its starts"
+        for told in (d for d in step.decisions(name) if d.reason in (Reason.BUDGET, Reason.WAITS_FOR_BUDGET)):
+            assert len(counted) + len(new) >= budget.count, f"{name}: {told.reason.code}, but there is room"
+
+
 def s65_each_deadline_is_judged_once(step: Step) -> None:
     for planned in step.plan.schedules:
         name, after = planned.schedule.name, planned.schedule
@@ -348,6 +369,7 @@ RULES = (
     s31_a_move_passes_over_what_is_before_it,
     s34_limits_end_a_schedule,
     s65_each_deadline_is_judged_once,
+    s77_starts_stay_within_the_budget,
     planning_again_gives_the_same,
     planning_jobs_apart_gives_the_union,
 )

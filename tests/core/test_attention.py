@@ -271,7 +271,7 @@ def test_the_worst_come_first() -> None:
     warning, error = needs(skipped(10, Reason.OVERLAP, slots=5)), needs(due(400))
     older = replace(error, since=NOW - 9_000)
     assert rules.ranked([warning, error, older]) == [older, error, warning]
-    found = rules.causes([health(due(400)), health()])
+    found = filter(None, map(rules.cause, [health(due(400)), health()]))
     assert [item.kind for item in found] == [Cause.SILENT]
 
 

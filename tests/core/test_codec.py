@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from tickwise.core.blackout import Blackout
 from tickwise.core.codec import (
+    decode_blackouts,
     decode_job,
     decode_rest,
     decode_schedule,
+    encode_blackouts,
     encode_job,
     encode_rest,
     encode_schedule,
@@ -194,6 +196,12 @@ def test_state_comes_back(schedule: Schedule) -> None:
     assert written_again(schedule) == schedule
     rest = decode_rest(encode_rest(schedule))
     assert (encode_rest(schedule) is None) == (not any(rest.values()))
+
+
+@given(st.lists(BLACKOUTS, max_size=3).map(tuple))
+def test_blackouts_come_back(blackouts: tuple[Blackout, ...]) -> None:
+    """The list of a store reads back equal (S62)."""
+    assert decode_blackouts(encode_blackouts(blackouts)) == blackouts
 
 
 def test_a_schedule_at_rest_has_no_text() -> None:

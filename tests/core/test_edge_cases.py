@@ -10,10 +10,14 @@ from tickwise.core.change import BlackoutsSet, SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
-from tickwise.core.definition import Deadline, TimeLimit
+from tickwise.core.definition import Deadline, StartBudget, TimeLimit
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.event_sources import NewEvent
+from tickwise.core.events import OnEvent
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.shadow import FireSeen
 
 from .world import Moody, World, job, once, schedule, seconds
 
@@ -450,6 +454,23 @@ def late(**deadline: str) -> World:
     return world
 
 
+def no_longer_on_events() -> World:
+    """A job on events that is changed to run at times while an event waits."""
+    world = World()
+    world.define(job("etl", OnEvent(), catchup="all", overlap="queue"))
+    world.change("etl", EventsReceived((NewEvent("k", source="sent"),)))
+    world.define(job("etl", "0 * * * *", catchup="all", overlap="queue"))
+    return world
+
+
+def spent(**given: Any) -> World:
+    """An hourly job that may start once in two hours."""
+    world = World()
+    world.define(job("etl", "0 * * * *", max_starts=StartBudget(1, 7_200), **given))
+    world.pass_time(to="02:30")
+    return world
+
+
 SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.ON_TIME: active,
     Reason.CATCH_UP: outage,
@@ -482,8 +503,13 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.RESET: lambda: changed(lambda w: w.reset("etl"), catchup="all"),
     Reason.DELETED: lambda: changed(lambda w: w.delete("etl"), catchup="all"),
     Reason.BROKEN: broken,
+    Reason.SHADOW: lambda: outage(shadow=True),
+    Reason.SEEN: lambda: changed(lambda w: w.change("etl", FireSeen(w.now, "old")), shadow=True),
+    Reason.NO_EVENTS: no_longer_on_events,
     Reason.WAITS_FOR_RUN: lambda: active(catchup="all"),
     Reason.WAITS_FOR_LANE: lambda: active(catchup="all", overlap="allow", max_active_runs=1),
+    Reason.BUDGET: spent,
+    Reason.WAITS_FOR_BUDGET: lambda: spent(catchup="all"),
     Reason.WAITS_BEHIND: two_at_once,
     Reason.WAITS_FOR_SUCCESS: lambda: held_up(after={"source": "1h"}, wait_for="5m"),
     Reason.NO_WORKER: lambda: held_up(queues=frozenset()),

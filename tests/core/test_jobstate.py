@@ -10,6 +10,9 @@ from tickwise.core.change import BackfillAsked, Paused
 from tickwise.core.cron import parse
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.event_sources import NewEvent
+from tickwise.core.events import OnEvent
 from tickwise.core.facts_needed import failures_needed, successes_needed
 from tickwise.core.jobstate import (
     SPECIAL_POLICY,
@@ -131,6 +134,17 @@ def test_a_request_marks_the_schedule_even_if_nothing_comes_of_it() -> None:
     paused = defined().change("etl", Paused("ann"), NOON)._replace(changed=frozenset())
     again = paused.change("etl", Paused("bob"), NOON + 60)
     assert again == paused._replace(changed=frozenset({"etl"}))
+
+
+def test_events_get_slots_behind_those_that_have_runs() -> None:
+    """A job that ran on times before it listened to events has slots with runs (S1): no event gets one of them."""
+    job_ = defined(schedule("etl.event", OnEvent()))
+    ran = job_._replace(schedules={"etl.event": job_.schedules["etl.event"]._replace(last_slot=NOON + 60)})
+    received = ran.change("etl.event", EventsReceived((NewEvent("a"), NewEvent("b"))), NOON)
+    assert [event.slot for event in received.schedules["etl.event"].schedule.inbox.pending] == [
+        NOON + 61,
+        NOON + 62,
+    ]
 
 
 def test_a_backfill_learns_where_history_begins() -> None:

@@ -22,9 +22,11 @@ from tickwise.core.payload import (
     decode,
     encode,
     encode_again,
+    error_line,
     first_line,
     shown,
     shown_params,
+    telling_line,
 )
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -233,3 +235,14 @@ def test_an_error_in_one_line() -> None:
     """A21: its first line, of bounded length."""
     assert first_line("\nValueError: no\nTraceback\nsecond line") == "ValueError: no"
     assert (first_line("x" * 300), first_line("abc", 2), first_line("")) == ("x" * 200, "ab", "")
+
+
+def test_an_exit_code_is_told_after_what_was_printed() -> None:
+    """Of a traceback, the exception is what was printed; anything else is told by its first line."""
+    assert error_line("exit code 1") == telling_line("exit code 1") == "exit code 1"
+    assert error_line("step load: exit code 2\n\nno such table\nmore") == "no such table · step load: exit code 2"
+    frames = 'Traceback (most recent call last):\n  File "a.py", line 1\n\traise\nKeyError: 7'
+    assert error_line(f"exit code 1\n{frames}") == "KeyError: 7 · exit code 1"
+    assert error_line("ended by SIGKILL\nTraceback (most") == "ended by SIGKILL"
+    assert error_line("ValueError: no\nmore") == telling_line("ValueError: no\nmore") == "ValueError: no"
+    assert (error_line("exit code 1\nabc", 5), telling_line("exit code 1\nabcdef", 4)) == ("abc ·"[:5], "abcd")

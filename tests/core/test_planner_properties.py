@@ -30,6 +30,7 @@ from tickwise.core.definition import (
     Overlap,
     Policy,
     ScheduleDefinition,
+    StartBudget,
     TimeLimit,
 )
 from tickwise.core.errors import InputError
@@ -96,6 +97,7 @@ policies = st.builds(
     jitter=st.sampled_from((0, 0, 50, 400)),
     until=st.sampled_from((None, None, 2 * HOUR, DAY)),
     max_runs=st.sampled_from((None, None, 2)),
+    max_starts=st.sampled_from((None, None, StartBudget(2, 600), StartBudget(1, 2 * HOUR))),
     skip_if_successful=st.booleans(),
     after=st.sampled_from(((), (), (After("a.1", HOUR),))),
     wait_for=st.sampled_from((0, 600)),
@@ -252,6 +254,7 @@ WORLD = (
     (Spec("* * * * *", QUEUE),),
     (Spec("* * * * *", SIDE_BY_SIDE),),
     (Spec("* * * * *", Policy.of(max_runs=2)), Spec("*/5 * * * *", kind=Kind.STOP)),
+    (Spec("* * * * *", Policy.of(max_starts=StartBudget(1, HOUR))),),
 )
 STORY = (
     Act("wait", 0, 120),
@@ -390,6 +393,7 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
     "ignores moves": ("s31", _believes(lambda s: s._replace(moved=None))),
     "ignores max_runs": ("s34", _believes(lambda s: s._replace(runs_made=0))),
     "has moods": ("planning_again", _moody),
+    "forgets what it has started": ("s77", _believes(lambda s: s._replace(recent_starts=()))),
     "changes what it reads": ("planning_again", _forgetful),
     "starts one run in all": ("planning_jobs_apart", _answers(lambda p, _: p._replace(starts=p.starts[:1]))),
 }

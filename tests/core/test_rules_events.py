@@ -22,17 +22,19 @@ from tickwise.core.event_inbox import (
     MAX_SECONDS_AHEAD,
     EventsReceived,
     InboxFullError,
-    NewEvent,
     check_new_events,
     events_of,
     find_event,
     short_key,
     with_decided,
 )
+from tickwise.core.event_sources import NewEvent
 from tickwise.core.events import (
+    START_WINDOW,
     Coalesce,
     DecidedEvent,
     EventInbox,
+    MachineStart,
     OnEvent,
     ReceivedEvent,
     Webhook,
@@ -392,8 +394,12 @@ def test_a_run_has_its_events_beside_its_params() -> None:
 
 
 @pytest.mark.parametrize(
-    "times", [EACH, GROUPS, OnEvent(Webhook("s")), OnEvent(Webhook("s", "github", "json:a.b"), window=5)]
-)
+    "times",
+    [
+        EACH, GROUPS, OnEvent(Webhook("s")), OnEvent(Webhook("s", "github", "json:a.b"), window=5),
+        OnEvent(MachineStart(), window=START_WINDOW),
+    ],
+)  # fmt: skip
 def test_what_is_listened_to_is_kept_and_explained(times: OnEvent) -> None:
     """A definition comes back from its text, says what it means, and names no time."""
     definition = event_schedule(times).definition
@@ -406,7 +412,7 @@ def test_what_is_listened_to_is_kept_and_explained(times: OnEvent) -> None:
         "UTC",
     )
     assert str(times) == times.text
-    assert "webhook" in times.text or times.source is None
+    assert str(times.source or "sent") in times.text
 
 
 def test_the_history_of_slots_knows_events() -> None:

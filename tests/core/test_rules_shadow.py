@@ -9,7 +9,7 @@ from tickwise.core.definition import Kind
 from tickwise.core.errors import ConflictError
 from tickwise.core.model import SeenFire
 from tickwise.core.reasons import Reason
-from tickwise.core.shadow import FireSeen, ShadowAdopted, ShadowResumed
+from tickwise.core.shadow import FireSeen, ShadowAdopted, ShadowResumed, is_ours
 
 from .world import World, instant, job, schedule
 
@@ -206,6 +206,28 @@ def test_an_adoption_can_be_taken_back() -> None:
     world.define(job("etl", HOURLY))
     with pytest.raises(ConflictError, match="cannot go back into shadow"):
         world.change("etl", ShadowResumed())
+
+
+def test_what_was_due_before_an_adoption_was_taken_back_is_run() -> None:
+    """S80: what came before is Tickwise's: it runs, and a line that asks late does not start it again."""
+    world = shadowed(catchup="all")
+    hear(world, "00:00")
+    world.change("etl", ShadowAdopted())
+    world.down("02:00:03")
+    world.change("etl", ShadowResumed())
+    hear(world, "02:00:04", unless_adopted=True)
+    assert not is_ours(world.schedule("etl"), world.at("02:05"))  # a fire of no slot
+    with pytest.raises(ConflictError, match="its slot 2026-01-01T01:00:00Z of then waits still"):
+        world.change("etl", ShadowAdopted(stopped=True))
+    world.ledger.served_queues = frozenset({"other"})
+    world.tick()
+    assert (world.ran("etl"), world.waits("etl")) == ([], ["no_worker 01:00"])
+    world.ledger.served_queues = frozenset({"default"})
+    world.pass_time("03:00:01")
+    hear(world, "03:00:01", unless_adopted=True)
+    assert world.ran("etl") == [("01:00", "catchup"), ("02:00", "catchup")]
+    assert [one for one in world.verdicts("etl") if "seen" in one] == ["seen 00:00", "seen 03:00:01"]
+    assert "shadow 03:00" in world.verdicts("etl")
 
 
 def test_an_adoption_survives_edits_of_its_definition() -> None:

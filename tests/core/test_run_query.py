@@ -87,6 +87,7 @@ def test_errors_that_differ_in_numbers_only_are_one() -> None:
     assert error_pattern(first) == error_pattern(second)
     assert matches(error_pattern(first), second)
     assert error_pattern("id deadbeef01 gone") == "id * gone"
+    assert error_pattern("exit code 1\nid 7 gone\nmore") == "id * gone"
     assert error_pattern("ledger face bad") == "ledger face bad"
     assert len(error_pattern("x" * 999)) == 200
 

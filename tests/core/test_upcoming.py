@@ -3,10 +3,21 @@
 from itertools import islice, takewhile
 from typing import Any
 
-from tickwise.core.change import Added, BackfillAsked, Change, Deleted, Paused, Rescheduled, apply_change
+from tickwise.core.blackout import Blackout
+from tickwise.core.change import (
+    Added,
+    BackfillAsked,
+    BlackoutsSet,
+    Change,
+    Deleted,
+    Paused,
+    Rescheduled,
+    apply_change,
+)
+from tickwise.core.cron import parse
 from tickwise.core.model import Schedule
 from tickwise.core.slots import due_at
-from tickwise.core.upcoming import count_upcoming, due_slots, upcoming_slots
+from tickwise.core.upcoming import count_upcoming, due_slots, next_wanted_slot, upcoming_slots
 from tickwise.testing.conformance.world import HOURLY, instant, schedule, short_time
 
 NOW = instant("00:00")
@@ -101,3 +112,12 @@ def test_runs_are_counted_without_a_walk() -> None:
     """Of a new schedule, as far as max_runs lets them run."""
     for state in (added("a", HOURLY), added("b", HOURLY, max_runs=2), added("c", HOURLY, until=instant("04:00"))):
         assert count_upcoming(state, NOW + 1, NOW + 24 * HOUR) == len(shown(state, hours=24))
+
+
+def test_a_schedule_whose_last_slot_lies_in_a_blackout_has_no_next_time() -> None:
+    """S62, S8: the slot is dropped when the window ends, and none comes after it."""
+    state = added("a", "0 5 * * *", until=instant("06:00"))
+    assert next_wanted_slot(state) == instant("05:00")
+    freeze = Blackout("freeze", parse("0 4 * * *"), 2 * HOUR, ("*",))
+    resting = changed(state, BlackoutsSet((freeze,)))
+    assert next_wanted_slot(resting) is None

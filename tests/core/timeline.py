@@ -33,7 +33,15 @@ from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import AnyOf, At, Window
 from tickwise.core.cron.rule import Rule as CalendarRule
 from tickwise.core.cron.zone import zone
-from tickwise.core.definition import JobDefinition, Kind, Overlap, Policy, RetryPolicy, ScheduleDefinition
+from tickwise.core.definition import (
+    JobDefinition,
+    Kind,
+    Overlap,
+    Policy,
+    RetryPolicy,
+    ScheduleDefinition,
+    StartBudget,
+)
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPlan, Trigger
 from tickwise.core.reasons import Reason
@@ -137,6 +145,7 @@ class Step:
     plan: TickPlan
     runs: Mapping[str, AbstractSet[int]]  # slots with a run, as found
     made: Mapping[str, int] = field(default_factory=dict)  # runs of each schedule against max_runs, as found
+    started: Mapping[str, list[int]] = field(default_factory=dict)  # when, of each under its max_starts, as found
     facts: Facts = field(default_factory=Facts)
     change: Change | None = None
     recorded: Mapping[tuple[str, Reason, int], RecordedDecision] = field(default_factory=dict)  # as found
@@ -193,9 +202,10 @@ class World:
         self.story: list[str] = []
         self.slots: dict[str, set[int]] = defaultdict(set)  # with a run
         self.made: dict[str, int] = defaultdict(int)
+        self.started: dict[str, list[int]] = defaultdict(list)
         self.missed: dict[str, set[int]] = defaultdict(set)  # recorded as missed
         self.gone: list[ScheduleDefinition] = []
-        for letter, specs in zip("abc", jobs, strict=False):
+        for letter, specs in zip("abcd", jobs, strict=False):
             own = tuple(self._definition(letter, place, spec) for place, spec in enumerate(specs, 1))
             retry = RetryPolicy(limit=len(specs) - 1)
             self.ledger.define(JobDefinition(letter, schedules=own, queue=letter, retry=retry), start)
@@ -400,6 +410,8 @@ class World:
         after = {schedule.name: schedule for schedule in changed.schedules}
         if before and after[name].first_seen != before[name].first_seen:
             before, self.made[name] = {}, 0
+        if not before or _budget(before[name]) != _budget(after[name]):
+            self.started[name] = []
         plan = TickPlan(decisions=changed.decisions)
         step = Step(self.start, self.now, before, after, plan, self.slots, change=change, recorded=recorded)
         self._tell_of(step, name)
@@ -412,7 +424,9 @@ class World:
         before = {schedule.name: schedule for schedule in due}
         after = {planned.schedule.name: planned.schedule for planned in plan.schedules}
         known = self.ledger.decisions
-        step = Step(self.start, self.now, before, after, plan, self.slots, self.made, facts, recorded=known)
+        step = Step(
+            self.start, self.now, before, after, plan, self.slots, self.made, self.started, facts, recorded=known
+        )  # fmt: skip
         self._tell_of(step, "pass")
         self.check(step)
         for told in plan.decisions:
@@ -423,7 +437,9 @@ class World:
             self._check_woken_by(self.ledger.runs[cancel.run])
         for start in plan.starts:
             self.slots[start.schedule].add(start.slot)
-            self.made[start.schedule] += start.trigger is not Trigger.BACKFILL
+            if start.trigger is not Trigger.BACKFILL:
+                self.made[start.schedule] += 1
+                self.started[start.schedule].append(self.now)
         return plan
 
     def _tell_of(self, step: Step, what: str) -> None:
@@ -438,6 +454,10 @@ class World:
                 said.append(f"cursor of {name} {iso(step.before[name].cursor)[5:-1]} -> {iso(after.cursor)[5:-1]}")
         if said:
             self.tell(f"  {what}: " + "; ".join(said))
+
+
+def _budget(schedule: Schedule) -> StartBudget | None:
+    return schedule.definition.policy.max_starts
 
 
 def written(value: Any) -> str:

@@ -49,10 +49,11 @@ tw.schedules.add("steps", schedule="0 0 1 1 *", steps=[
     {"name": "first", "script": f"printenv TRACEPARENT > {place}"},
     {"name": "second", "command": "false", "depends": ["first"]},
 ])
-tw.enqueue(ship, {"order": 7})
+tw.start()
+with trace.get_tracer("shop").start_as_current_span("checkout"):
+    tw.enqueue(ship, {"order": 7})
 tw.enqueue(plain)
 tw.schedules.trigger("steps")
-tw.start()
 ended.wait(100)
 tw.close()
 print("joined", open(place).read())
@@ -84,16 +85,18 @@ async def _collect(program: str) -> tuple[list[Any], list[Any], str]:
 
 @patiently
 async def test_a_collector_gets_traces_and_metrics_of_attempts() -> None:
-    """Decision → run → step with links; functions and commands join them; logs carry the ids; metrics count."""
+    """Caller → decision → run → step with links; functions and commands join; logs have the ids; metrics count."""
     spans, metrics, output = await _collect(PROGRAM)
     named: dict[str, list[Any]] = {}
     for span in sorted(spans, key=lambda span: span.start_time_unix_nano):
         named.setdefault(span.name, []).append(span)
     (decision,) = named["decide ship"]
     first, second = named["run ship"]
+    (caller,) = named["checkout"]
+    assert (decision.trace_id, decision.parent_span_id) == (caller.trace_id, caller.span_id)
     for attempt in (first, second):
         assert not attempt.parent_span_id
-        assert [link.span_id for link in attempt.links] == [decision.span_id]
+        assert [link.span_id for link in attempt.links] == [decision.span_id, caller.span_id]
     assert (first.status.code, first.status.message, second.status.code) == (2, "OSError: no tape", 0)
     assert [span.parent_span_id for span in named["wrap"]] == [first.span_id, second.span_id]
     about = {one.key: one.value.string_value or one.value.int_value for one in second.attributes}
@@ -111,7 +114,8 @@ async def test_a_collector_gets_traces_and_metrics_of_attempts() -> None:
         (step,) = named[name]
         assert (step.parent_span_id, step.trace_id, step.status.code) == (steps.span_id, steps.trace_id, code)
     assert f"joined 00-{steps.trace_id.hex()}-{steps.span_id.hex()}-" in output
-    assert named["think"][0].parent_span_id == named["run plain"][0].span_id
+    (plain,) = named["run plain"]
+    assert (named["think"][0].parent_span_id, len(plain.links)) == (plain.span_id, 1)
 
     (line, _) = [json.loads(text) for text in output.splitlines() if '"wrapping"' in text]
     assert (line["trace_id"], line["span_id"]) == (first.trace_id.hex(), named["wrap"][0].span_id.hex())
@@ -147,3 +151,23 @@ def test_a_missing_extra_is_named() -> None:
         pytest.raises(InputError, match=r"pip install 'tickwise\[otel\]'"),
     ):
         tw.start()
+
+
+DRAINED = """
+from tickwise import Tickwise
+
+with Tickwise("memory://", otel=True) as tw:
+    @tw.job
+    def plain():
+        pass
+
+    tw.enqueue(plain)
+    tw.drain()
+"""
+
+
+@patiently
+async def test_a_drain_is_traced() -> None:
+    """What a drain does is sent before it returns."""
+    spans, _, _ = await _collect(DRAINED)
+    assert sorted(span.name for span in spans) == ["decide plain", "run plain"]

@@ -1,8 +1,11 @@
 """Crontabs become job files that a node takes, that fire as before, and that say what they leave out."""
 
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tickwise import Tickwise
 from tickwise.cli.imported_jobs import JobFile, build_job_files, job_file_lines
 from tickwise.importers.crontab import read
 from tickwise.importers.model import Imported, ReadOptions
@@ -69,17 +72,38 @@ def test_a_system_crontab_names_users() -> None:
     assert "as root" in job.imported.notes[0]
 
 
-def test_reboot_runs_by_hand() -> None:
-    """An entry without times has no schedule, and says so."""
+def test_reboot_is_on_start() -> None:
+    """An entry without times runs when the machine starts; a second start waits for the first to end."""
     job = only_job("@reboot agent\n")
-    assert not job.definition.schedules
-    assert "by hand" in "\n".join(job_file_lines(job, "cron"))
+    assert job.imported.fields == {"on_start": True, "command": "agent"}
+    assert [str(one.times) for one in job.definition.schedules] == ["on event (machine start)"]
+    assert (job.verdict, job.imported.notes) == ("no times", [])
 
 
-def test_mail_is_a_note() -> None:
-    """MAILTO is told of once for all jobs; MAILTO="" asks for nothing."""
-    assert any("ops@example.com" in note for note in imported("MAILTO=ops@example.com\n@daily a\n").notes)
+def test_mailto_mails_failures(tmp_path: Path) -> None:
+    """A run that fails is mailed to everybody in MAILTO, by sendmail as cron does it; one that succeeds is not."""
+    (tmp_path / "sendmail").write_text(f'#!/bin/sh\n{{ echo "$@"; cat; }} >> {tmp_path}/sent\n')
+    (tmp_path / "sendmail").chmod(0o755)
+    above = f"MAILTO=ops@example.com, root\nPATH={tmp_path}:/usr/bin:/bin\n"
+    text = f"{above}0 3 * * * echo lost; exit 3\n0 4 * * * true\n"
+    files, refused = build_job_files(imported(text), NO_DEFAULTS, START, START + YEAR)
+    assert not refused
+    with Tickwise(f"sqlite:///{tmp_path}/tickwise.db", allow_commands=True) as tw:
+        for file in files:
+            tw.schedules.add(name=file.imported.name, **{"schedule": "0 3 * * *", **file.imported.fields})
+            tw.schedules.trigger(file.imported.name)
+        tw.drain()
+    assert (tmp_path / "sent").read_text() == (
+        "-i -- ops@example.com root\nTo: ops@example.com, root\nSubject: echo failed\n\nexit code 3\n"
+    )
+
+
+def test_mail_that_goes_nowhere() -> None:
+    """MAILTO="" asks for nothing, and no shell reads what is no list of addresses."""
+    assert any("to ops" in note for note in imported("MAILTO=ops\n@daily a\n").notes)
     assert not any("mail" in note for note in imported('MAILTO=""\n@daily a\n').notes)
+    odd = only_job("MAILTO=$(id)\n@daily a\n").imported
+    assert ("on" in odd.fields, "MAILTO=$(id) is no list" in odd.notes[0]) == (False, True)
 
 
 def test_cronie_settings() -> None:

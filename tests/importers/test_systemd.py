@@ -76,6 +76,14 @@ def test_a_file_of_variables() -> None:
         assert sum("EnvironmentFile" in note for note in job.notes) == notes
 
 
+def test_fractions_of_seconds_are_cut_off() -> None:
+    """Two instants of one second are one slot, and a comment says so."""
+    job = files_of(read({"a.timer": "[Timer]\nOnCalendar=*-*-1 12:00:00.25,00.75\n"}, ReadOptions("UTC")))[0]
+    assert job.imported.fields["schedule"] == "0 12 1 * *"
+    assert "fractions are cut off" in job.imported.notes[0]
+    assert job.verdict == "same"
+
+
 def test_an_interval_is_not_compared() -> None:
     """OnUnitActiveSec counts from the last run: it is an interval here, and that is said."""
     job = files_of(read({"a.timer": "[Timer]\nOnBootSec=5min\nOnUnitActiveSec=1d\n"}, ReadOptions()))[0]
@@ -117,13 +125,14 @@ calendars = st.builds(
 WRITTEN = [
     "minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually", "yearly", "Mon", "10-15",
     "12:00", "*-02~03", "*-*~07/1 3:00", "Fri *-*~07/1", "2027-03-01",
-    "2027..2029-1,6-1 0:0", "weekly Asia/Tokyo",
+    "2027..2029-1,6-1 0:0", "weekly Asia/Tokyo", "*-*~01..03 12:00", "*-*~01..05/2", "*-*~02..10/3", "*-*~*",
+    "12:00:00.5", "*-*-1 0:0:0/1.5", "*-*-1 12:00:5..10/2.5", "Mon 1:2:3.25,4..6",
 ]  # fmt: skip
 
 
 def _compare(text: str, timezone: str, start: int, end: int) -> Proof | None:
     """The proof for a calendar; none if it never fires."""
-    cron, where = to_cron(text)
+    cron, where, _ = to_cron(text)
     try:
         times = parse(cron, where or timezone)
     except InputError:
@@ -150,7 +159,20 @@ def test_written_calendars_are_those_of_systemd(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nonsense", "@1700000000", "*-*-*/2", "12:00:00.5", "*-*-1~3", "25:00 x", "*-*~40"]
+    "text",
+    [
+        "",
+        "nonsense",
+        "@1700000000",
+        "*-*-*/2",
+        "12:00:00.5/0",
+        "12:00:59.9..61",
+        "12:0.5",
+        "*-*-1~3",
+        "25:00 x",
+        "*-*~40",
+        "*-*~3..1",
+    ],
 )
 def test_what_cannot_be_said_is_refused(text: str) -> None:
     """An odd calendar is an error, never other times."""

@@ -26,6 +26,7 @@ from tickwise.core.definition import (
     RetryPolicy,
     ScheduleDefinition,
     Script,
+    StartBudget,
     Step,
     Ticking,
     TimeLimit,
@@ -128,6 +129,7 @@ POLICY_FIELDS: list[tuple[str, str, object]] = [
     ("until: 2026-07-01\ntimezone: Europe/Berlin", "until", utc(2026, 7, 1, 21, 59, 59)),
     ("until: 2018-11-03\ntimezone: America/Sao_Paulo", "until", utc(2018, 11, 4, 2, 59, 59)),
     ("max_runs: 10", "max_runs", 10),
+    ("max_starts: {count: 24, per: 1d}", "max_starts", StartBudget(24, 86_400)),
     ("pause_after: {failures: 5}", "pause_after", 5),
     ("deadline: {start: 10m, finish: 2h}", "deadline", Deadline(TimeLimit(600), TimeLimit(7_200))),
     (

@@ -33,7 +33,7 @@ def _from_sqlite(_request: pytest.FixtureRequest) -> Iterator[Ask]:
 
     def ask(asked: Statement | str, **values: Any) -> list[tuple[Any, ...]]:
         [made] = compiled(_statement(asked), sqlite.DIALECT)
-        return connection.execute(made.text, made.bind({"clock": None, **values})).fetchall()
+        return connection.execute(made.text, sqlite.named_values(made.bind({"clock": None, **values}))).fetchall()
 
     yield ask
     connection.close()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -101,12 +101,12 @@ class Recording(InProcessTransport):
 
 
 @contextmanager
-def live(url: str, *, local: bool = False) -> Iterator[tuple[str, str]]:
+def live(url: str, *, local: bool = False, clock: Callable[[], int] | None = None) -> Iterator[tuple[str, str]]:
     """A server over a store on a free port, `local`: also on a unix socket; its address, and an admin's."""
     started: Future[tuple[str, str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
-        async with AsyncTickwise(url) as tickwise:
+        async with AsyncTickwise(url, clock=clock) as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
             token, _ = await load_auth(await tickwise.store(), tickwise.settings)
             port = listener.getsockname()[1]

@@ -87,6 +87,10 @@ class Process:
         self._wait()
         assert self.code == 0, f"it ended with {self.code}:\n{self.output}"
 
+    def ends(self) -> None:
+        """Wait until it has ended, or has become another program."""
+        self._wait()
+
     def _wait(self) -> None:
         if not self._ends_within(PATIENCE):
             raise AssertionError(f"process {self.pid} does not end:\n{self.output}")

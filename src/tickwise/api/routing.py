@@ -20,6 +20,7 @@ from ..app.records import AccessRole
 from ..app.run_search import sees_all
 from ..app.view import View
 from ..app.webhooks import HookSecret
+from ..trace_context import receive
 from .auth import bearer_secret
 from .coalesce import Coalescer
 from .compression import compressed
@@ -189,6 +190,7 @@ def _request_key(request: Request, identity: Identity) -> Hashable:
 async def _authorize(request: Request, route: Route) -> RequestContext:
     """Authenticate the request and check its role; 401 or 403 if it may not use the route."""
     state = request.app.state
+    receive(request.headers.get("traceparent"))
     state.authenticator.check_address(request)
     opened = await state.tickwise.opened()
     store = opened.store

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from ..core.errors import InputError
+from ..extras import packages_of
 from ..role_grants import GrantedRole, granted_role
 from ..sign_on_settings import OidcSettings
 from .problems import Refusal
@@ -49,12 +49,8 @@ class SignOn:
     """The sign-on of the settings."""
 
     def __init__(self, settings: OidcSettings) -> None:
-        try:
+        with packages_of("oidc", "[oidc]"):
             from .oidc_provider import OidcProvider  # noqa: PLC0415  (authlib, which nothing else needs)
-        except ModuleNotFoundError as error:
-            raise InputError(
-                f"[oidc] is set, and {error.name} is not installed: pip install 'tickwise[oidc]'"
-            ) from None
         self.settings = settings
         self.provider = OidcProvider(settings)
 

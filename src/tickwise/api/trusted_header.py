@@ -17,7 +17,7 @@ _LONGEST_NAME = 80
 
 
 def header_identity(request: Request, trusted: TrustedHeader | None) -> Identity | None:
-    """Who the proxy says it is; none if it says nothing, or the connection is not from the proxy."""
+    """The person that the proxy names; none if it names nobody, or the connection is not from the proxy."""
     peer = request.client.host if request.client else ""
     if trusted is None or not trusted.is_from(peer):
         return None

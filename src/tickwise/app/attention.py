@@ -4,15 +4,18 @@ The store names the schedules that ail; with those that are paused or overdue th
 newest slots are read, and at most of `_MAX_SCHEDULES`.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ..core import attention as rules
 from ..core import fleet_attention
 from ..core.attention import Attention, ScheduleHealth
+from ..core.cron.zone import Zone
+from ..core.deadline_attention import deadline_at_risk
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
+from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
 from ..stores.pages import all_pages
@@ -37,19 +40,27 @@ class Status:
     summary: str
     schedules: int
     well: int
+    count: int  # of what needs somebody
     items: tuple[Attention, ...]
     more: bool = False
 
 
-async def status(store: Store, sees: Callable[[str], bool] | None = None, limit: int = 100) -> Status:
-    """As of now; with `sees`, only of jobs that the caller sees, and nothing of the fleet."""
+async def status(
+    store: Store,
+    sees: Callable[[str], bool] | None = None,
+    limit: int = 100,
+    zone: Zone | None = None,
+    forecasts: Iterable[DeadlineForecast] = (),
+) -> Status:
+    """Now, with times in a zone. With `sees`, only of jobs that the caller sees, and nothing of the fleet."""
     micro, insights = await store.now(), store.insights
     counts, pauses = await insights.counts(), await insights.pauses()
     nodes = [node for node in await insights.nodes() if is_live(node, micro)]
     reader = SlotReader(micro // MICRO, pauses)
     rows, is_cut = await _suspects(store, micro // MICRO)
     seen = [row for row in rows if sees is None or sees(row.schedule.job)]
-    own = list(rules.causes([health async for health in _healths(store, seen, reader)]))
+    own = [found async for health in _healths(store, seen, reader, zone) if (found := rules.cause(health))]
+    own += _at_risk((each for each in forecasts if sees is None or sees(each.job)), own, zone)
     has_ticker = any(Role.TICKER in node.roles for node in nodes)
     if not has_ticker:  # one cause, not one for each schedule
         own = [item for item in own if not item.counts.get("overdue")]
@@ -63,7 +74,8 @@ async def status(store: Store, sees: Callable[[str], bool] | None = None, limit:
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
         now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,
-        well=schedules - len(own), items=tuple(items[:limit]), more=is_cut or len(items) > limit,
+        well=schedules - len(own), count=len(items), items=tuple(items[:limit]),
+        more=is_cut or len(items) > limit,
     )  # fmt: skip
 
 
@@ -83,7 +95,9 @@ async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
     return [row for _, row in sorted(found.items())], is_cut
 
 
-async def _healths(store: Store, rows: list[ScheduleRow], reader: SlotReader) -> AsyncIterator[ScheduleHealth]:
+async def _healths(
+    store: Store, rows: list[ScheduleRow], reader: SlotReader, zone: Zone | None
+) -> AsyncIterator[ScheduleHealth]:
     for some in _batches(rows):
         recent = await store.insights.recent([row.schedule.name for row in some], LISTED_SLOTS)
         late = await late_slots(store, some, reader.now - _LATELY)
@@ -94,7 +108,7 @@ async def _healths(store: Store, rows: list[ScheduleRow], reader: SlotReader) ->
             yield ScheduleHealth(
                 schedule=row.schedule, slots=tuple(slots), now=reader.now, next_slot=row.next_slot,
                 everything_paused=reader.everything_paused, unreadable=row.unreadable,
-                late=late[row.schedule.name].newest,
+                late=late[row.schedule.name].newest, zone=zone,
             )  # fmt: skip
 
 
@@ -105,7 +119,7 @@ def _of_fleet(
     workers = [node for node in nodes if Role.WORKER in node.roles]
     for pause in pauses:
         if pause.until is None:
-            yield fleet_attention.paused(pause.at, pause.by, pause.reason)
+            yield fleet_attention.paused(pause.at, pause.by, pause.reason, pause.resumes_at)
     if counts.schedules and not has_ticker:
         yield fleet_attention.no_ticker(counts.overdue)
     for queue, number in unserved_queues(counts, workers):
@@ -115,6 +129,13 @@ def _of_fleet(
     for node in nodes:
         yield from (fleet_attention.broken_file(node.host, problem) for problem in node.problems)
         yield from (fleet_attention.undelivered(node.host, problem) for problem in node.undelivered)
+
+
+def _at_risk(forecasts: Iterable[DeadlineForecast], own: list[Attention], zone: Zone | None) -> list[Attention]:
+    """Deadlines that will probably be missed, of schedules of which nothing else is said."""
+    said = {item.subject.name for item in own}
+    found = (item for each in forecasts if (item := deadline_at_risk(each, zone)))
+    return list({item.subject.name: item for item in found if item.subject.name not in said}.values())
 
 
 async def _number_seen(store: Store, sees: Callable[[str], bool]) -> int:

@@ -34,7 +34,16 @@ from ..core.definition import (
     Step,
 )
 from ..core.errors import InputError
-from ..core.events import DEFAULT_WINDOW, OnEvent
+from ..core.events import (
+    DEFAULT_SETTLE,
+    DEFAULT_WINDOW,
+    EndState,
+    JobEnds,
+    MachineStart,
+    OnEvent,
+    SettledFiles,
+    Webhook,
+)
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
@@ -64,7 +73,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         fields |= _from_field(start.times) | _days_fields(start.times)
     if events is not None:
         fields |= {
-            "on_event": _on_event_field(events.times),
+            **_on_event_field(events.times),
             **({} if start else _event_policy_fields(events.policy)),
         }
     if job.engine is not None:
@@ -93,13 +102,31 @@ def _event_policy_fields(policy: Policy) -> dict[str, Any]:
 def _on_event_field(times: Recurrence) -> dict[str, Any]:
     if not isinstance(times, OnEvent):
         return {}
+    if isinstance(times.source, MachineStart):
+        return {"on_start": True}
     fields: dict[str, Any] = {}
-    if hook := times.source:
-        given = {"signed_with": hook.secret, "sender": hook.sender, "key": hook.key}
-        fields["hook"] = {name: value for name, value in given.items() if value}
+    match times.source:
+        case Webhook(secret, sender, key):
+            given = {"signed_with": secret, "sender": sender, "key": key}
+            fields["hook"] = {name: value for name, value in given.items() if value}
+        case SettledFiles(directory, names, settle):
+            own = {} if settle == DEFAULT_SETTLE else {"settle": format_duration(settle)}
+            fields["file"] = {"path": f"{directory.rstrip('/')}/{names}", **own}
+        case JobEnds() as ends:
+            fields |= _ends_fields(ends)
     if rule := times.coalesce:
         fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
-    return fields | ({"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {})
+    fields |= {"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {}
+    return {"on_event": fields}
+
+
+def _ends_fields(ends: JobEnds) -> dict[str, Any]:
+    fields: dict[str, Any] = {"job": ends.jobs[0]} if len(ends.jobs) == 1 else {"jobs": list(ends.jobs)}
+    if ends.at_least < len(ends.jobs):
+        fields["at_least"] = ends.at_least
+    if ends.within:
+        fields["within"] = format_duration(ends.within)
+    return fields if ends.state is EndState.SUCCESS else {**fields, "state": str(ends.state)}
 
 
 def _from_field(times: Recurrence) -> dict[str, Any]:
@@ -153,6 +180,8 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
         fields["max_active_runs"] = policy.max_active_runs
     fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if budget := policy.max_starts:
+        fields["max_starts"] = {"count": budget.count, "per": format_duration(budget.per)}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
     if policy.deadline is not None:

@@ -22,6 +22,7 @@ from ..stores.contract import Store, StoreUnavailableError
 from ..stores.pages import all_pages
 from .calendar_sync import CalendarSync
 from .calendars import bound_job, check_bound, uses_calendars
+from .machine_start import on_start_schedules
 from .trusted_commands import TrustedCommands
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class DefinitionSync:
         self._complete: dict[str, set[str]] = {}  # by source: all jobs it has now; its others are removed
         self._refused: dict[tuple[str, str], str] = {}  # by source and job: why
         self._unread: dict[str, tuple[str, ...]] = {}  # by source: what it could not read
+        self._started: dict[tuple[str, str], frozenset[str]] = {}  # by source and job: its schedules with on_start
         self._calendars = CalendarSync(store)
         self._write_lock = asyncio.Lock()
 
@@ -63,6 +65,11 @@ class DefinitionSync:
     def commands(self) -> frozenset[str]:
         """The digests of definitions with commands that a source of this process has."""
         return self._trusted.digests
+
+    @property
+    def on_start(self) -> frozenset[str]:
+        """The schedules of this process's sources that run when its machine starts."""
+        return frozenset().union(*self._started.values())
 
     async def define_all(self, jobs: Iterable[JobDefinition], source: str) -> None:
         """Write definitions; one that is refused becomes a problem, and holds up no other."""
@@ -119,6 +126,7 @@ class DefinitionSync:
                 if queued.get(name) is None:
                     queued.pop(name, None)
                     self._trusted.on_removed(source, name)
+                    self._started.pop((source, name), None)
             if source in self._complete:
                 for name in set(await jobs_of(self._store, source)) - self._complete[source]:
                     await self._remove(name, source)
@@ -173,6 +181,9 @@ class DefinitionSync:
 
     def _accepted(self, job: JobDefinition, source: str) -> None:
         self._refused.pop((source, job.name), None)
+        self._started.pop((source, job.name), None)
+        if names := on_start_schedules(job):
+            self._started[source, job.name] = names
         if self._queued[source].get(job.name) is job:  # and not a newer one
             del self._queued[source][job.name]
             self._trusted.on_stored(source, job.name)

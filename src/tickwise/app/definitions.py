@@ -21,12 +21,13 @@ from ..stores.pages import all_pages
 from ..stores.records import JobRow, ScheduleFilter, ScheduleRow
 from .calendars import bound_job, check_bound
 from .definition_fields import fields_of, merged
+from .machine_start import on_start_schedules
 
 API_SOURCE = "api"
 _PAGE = 1_000
 _SCHEDULE_FIELDS = frozenset(
     "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
-    "jitter from until days roll nth max_runs after wait_for expires auto_remove ticking pause_after "
+    "jitter from until days roll nth max_runs max_starts after wait_for expires auto_remove ticking pause_after "
     "blackout deadline shadow".split()
 )
 
@@ -90,6 +91,7 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     if owner is not None:
         _check_extra_fields(str(owner), given)
     new = await bound_job(store, read_spec(given, "", defaults))
+    check_of_api(new)
     if not new.schedules:
         raise InputError(f"schedule: is missing: say when {name} is to run", field="schedule")
     first = new.schedules[0].name
@@ -102,6 +104,16 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     known = stored.definition
     added = _of_api(known.name, new.schedules)
     return NewSchedule(replace(known, schedules=_sorted((*known.schedules, *added))), first, stored)
+
+
+def check_of_api(job: JobDefinition) -> None:
+    """Refuse what only a source on a machine can have."""
+    own = [one.name for one in job.schedules if one.source in ("", API_SOURCE)]
+    if on_start_schedules(job).intersection(own):
+        raise InputError(
+            "on_start: goes with a job of a folder or an app: their node tells that its machine starts",
+            field="on_start",
+        )
 
 
 async def write_new(store: Store, new: NewSchedule) -> None:
@@ -125,6 +137,7 @@ async def edit_schedule(
 ) -> DefinitionEdit:
     """Write a patch over the fields of a schedule; one that changes nothing is not written (S28)."""
     edit = _edited(stored, schedule, patch, defaults)
+    check_of_api(edit.job)
     job = await bound_job(store, edit.job)
     edit = edit._replace(job=job, changed=job != stored.definition)
     if edit.changed:

@@ -20,11 +20,12 @@ from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.day_set import day_number
 from ..core.errors import TickwiseError
 from ..core.event_inbox import MAX_SECONDS_AHEAD
-from ..core.events import OnEvent
+from ..core.events import OnEvent, SettledFiles, Webhook, causes_of
 from ..core.reasons import Reason
 from ..core.requirements import LiveWorkers, requirements_of
 from ..core.states import RunState
 from ..core.timeparse import format_duration, iso
+from ..sources.files import may_watch
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import (
     MICRO,
@@ -83,6 +84,7 @@ class _Snapshot(NamedTuple):
     pause: PauseInterval | None
     own: DeclaredJobs  # of this app
     secrets: Collection[str]  # names that its settings have
+    event_folders: Sequence[str]  # the same
     calendars: dict[str, Calendar]
 
     @property
@@ -129,6 +131,7 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         pause=next((pause for pause in pauses if pause.until is None), None),
         own=tickwise.declared,
         secrets=tickwise.settings.secrets,
+        event_folders=tickwise.settings.event_folders,
         calendars=await stored_calendars(store),
     )
 
@@ -213,13 +216,31 @@ def _hooks_without_secret(snapshot: _Snapshot) -> Iterator[Finding]:
     """Hooks whose calls nobody can sign: each of them is turned away (S70)."""
     for row in snapshot.schedules:
         times = row.schedule.definition.times
-        name = times.source.secret if isinstance(times, OnEvent) and times.source else ""
+        hook = times.source if isinstance(times, OnEvent) else None
+        name = hook.secret if isinstance(hook, Webhook) else ""
         if name and name not in snapshot.secrets:
             what = (
                 f"the hook {row.schedule.name} is signed with {name}, and the settings have no secret of that name"
             )
             repair = f'add to [secrets] in tickwise.toml: {name} = "env:{name.upper().replace("-", "_")}"'
             yield Finding("hook_without_secret", Severity.ERROR, what, repair)
+
+
+def _events_that_never_come(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Files that no node with these settings looks for, and ends of jobs that are not there (S70)."""
+    jobs = {row.definition.name for row in snapshot.jobs}
+    for row in snapshot.schedules:
+        name, times = row.schedule.name, row.schedule.definition.times
+        source = times.source if isinstance(times, OnEvent) else None
+        if isinstance(source, SettledFiles) and not may_watch(source, snapshot.event_folders):
+            what = f"{name} waits for files in {source.directory}, which is in none of the event_folders"
+            repair = f'add to tickwise.toml where a ticker sees it: event_folders = ["{source.directory}"]'
+            yield Finding("files_not_watched", Severity.WARNING, what, repair)
+        for job in sorted({*causes_of(times)} - jobs) if len(jobs) < _PAGE_SIZE * _MAX_PAGES else ():
+            what = f"{name} runs when {job} ends, and there is no such job"
+            yield Finding(
+                "unknown_cause", Severity.WARNING, what, f"define {job}, or correct the on_event of {name}"
+            )
 
 
 def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -302,7 +323,8 @@ def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
     for node in snapshot.nodes:
         for problem in node.problems:
             file = problem.partition(":")[0]
-            repair = f"tickwise validate {file}" if file.endswith((".yaml", ".yml")) else "mend the definition"
+            own = f"look at {file} on {node.host}" if file.startswith("/") else "mend the definition"
+            repair = f"tickwise validate {file}" if file.endswith((".yaml", ".yml")) else own
             yield Finding("bad_definition", Severity.ERROR, f"{node.host}: {problem}", repair)
 
 
@@ -349,9 +371,9 @@ def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _hooks_without_secret, _lost_wakeups, _unserved_queues,
-    _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
-    _calendars,
+    _unwatched, _failing_claims, _cursors_ahead, _hooks_without_secret, _events_that_never_come, _lost_wakeups,
+    _unserved_queues, _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered,
+    _adopted, _unreadable, _calendars,
 )  # fmt: skip
 
 

@@ -42,6 +42,6 @@ async def enqueued(store: Store, request: Enqueue, made: Enqueued) -> RunInfo:
         id=made.id, job=request.job, schedule=None, slot=None, trigger=request.trigger, label="", state=state,
         queue=made.queue, priority=made.priority, attempt=attempt, created_at=now,
         due_at=max(now, (request.at or 0) * MICRO), key=request.key, by=request.by,
-        params=decode(encode(dict(request.params or {}), "params")),
+        params=decode(encode(dict(request.params or {}), "params")), traceparent=request.traceparent,
     )  # fmt: skip
     return RunInfo.of(row)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ..core.errors import ConflictError
-from ..core.event_inbox import EventsReceived, NewEvent, find_event, short_key
+from ..core.event_inbox import EventsReceived, find_event, short_key
+from ..core.event_sources import NewEvent
 from ..core.events import DecidedEvent, OnEvent, ReceivedEvent, events_of_params, groups_of
 from ..core.model import Schedule
 from ..core.payload import decode, encode

@@ -12,7 +12,7 @@ from ..core.errors import ConflictError, no_such
 from ..core.event_inbox import events_of
 from ..core.events import OnEvent, events_of_params
 from ..core.model import Schedule, Trigger
-from ..core.payload import first_line
+from ..core.payload import error_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import due_until, next_slot, previous_slot, recorded_times
 from ..core.states import FAILURES, RunState
@@ -22,6 +22,7 @@ from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
+from .deadline_forecasts import forecast_notes
 from .explain_steps import (
     ReasonStep,
     SlotFacts,
@@ -91,6 +92,8 @@ async def why(store: Store, name: str, slot: int | None = None, zone: Zone | Non
         succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
         advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
         explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
+    notes = (*explanation.notes, *await forecast_notes(store, row))
+    explanation = replace(explanation, notes=notes)
     if facts.unended:
         explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
@@ -201,7 +204,7 @@ def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Expla
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
     lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        lines.append(f"It said: {first_line(run.error)}")
+        lines.append(f"It said: {error_line(run.error)}")
     explanation = _explanation(
         facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
     )

@@ -14,7 +14,7 @@ from ..core.events import OnEvent
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
 from ..core.parity import fires_of_slot
-from ..core.payload import first_line
+from ..core.payload import error_line, first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import HandOverState, RunState
 from ..core.timeparse import format_duration, iso, to_datetime
@@ -177,7 +177,7 @@ def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
-        yield ReasonStep("error", first_line(run.error), "no")
+        yield ReasonStep("error", error_line(run.error), "no")
 
 
 _ON_ENGINE = {

@@ -32,10 +32,11 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
+from ..trace_context import current_traceparent
 from .approvals import AnsweredStep, answer_step
 from .blackouts import refuse_in_blackout
 from .calendars import bound_job, check_bound
-from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
+from .definitions import API_SOURCE, check_of_api, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
 from .explain import schedule_row, waits
 from .options import JobFields, When, as_job_fields
@@ -107,6 +108,7 @@ class Schedules:
         job = read_spec({"name": name, **as_job_fields(fields)}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
+        check_of_api(job)
         job = await bound_job(store, job)
         await store.define(job, API_SOURCE, over=over)
         await check_bound(store, [job])
@@ -192,7 +194,10 @@ class Schedules:
         row = await schedule_row(store, name)
         if not in_blackout:
             await refuse_in_blackout(store, row.schedule.job)
-        request = Enqueue(row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by)
+        request = Enqueue(
+            row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by,
+            traceparent=current_traceparent(),
+        )  # fmt: skip
         (made,) = await store.enqueue([request])
         return await enqueued(store, request, made)
 

@@ -30,13 +30,16 @@ from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import upkeep
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker
+from ..sources.files import FileWatch
 from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
+from .event_sources import EventSources
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
+from .machine_start import MachineStartEvents
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
-from .notifications import liveness_ping, make_notifier
+from .notifications import liveness_ping, make_notifier, notifier_turns
 from .registry import Registry
 from .sources import OrphanCheck
 from .values import EVERY_ROLE
@@ -93,6 +96,7 @@ class NodeProcess:
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
+        self._machine_start = MachineStartEvents(services.store)
         self._orphans = OrphanCheck(services.store, services.app_source)
         self._notifier = make_notifier(services.store, self.id, settings) if Role.TICKER in self.roles else None
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
@@ -102,6 +106,7 @@ class NodeProcess:
         self._workers = self._make_workers()
         self.worker = self._workers.local
         self._children = ChildWatch(services.store, self._workers.held)
+        self._events = EventSources(services.store, FileWatch(settings.event_folders))
         self._heartbeat = self._make_heartbeat()
         self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
@@ -251,16 +256,21 @@ class NodeProcess:
             *self._work_loops(),
             self._loop("definitions", self._define),
             *(self._loop(name, turn) for name, turn in turns.items()),
-            *(self._notifier_loops() if self._tickers else []),
+            *(self._notifier_loops() + self._event_loops() if self._tickers else []),
+        ]
+
+    def _event_loops(self) -> list[Loop]:
+        events = self._events
+        return [
+            self._loop("ends of runs", events.end_turn, events.wake_event),
+            self._loop("files", events.file_turn),
         ]
 
     def _notifier_loops(self) -> list[Loop]:
         """Notifications and the liveness ping, if they are configured."""
-        notifier, ping = self._notifier, liveness_ping(self.settings, lambda: self.healthy)
-        return [
-            *([self._loop("notifier", notifier.turn)] if notifier else []),
-            *([self._loop("ping", ping.turn)] if ping else []),
-        ]
+        ping = liveness_ping(self.settings, lambda: self.healthy)
+        turns = notifier_turns(self._services.store, self._notifier) | ({"ping": ping.turn} if ping else {})
+        return [self._loop(name, turn) for name, turn in turns.items()]
 
     def _work_loops(self) -> list[Loop]:
         """Loops that a notification of the store wakes."""
@@ -288,7 +298,9 @@ class NodeProcess:
         await self._services.declare()
         if await self._orphans.look(self._registry.declared):
             self._heartbeat.wake()
-        return await self._services.definitions.turn()
+        delay = await self._services.definitions.turn()
+        await self._machine_start.tell(self._services.definitions.on_start)
+        return delay
 
     async def _wake_on_notification(self) -> float:
         """Wait for a notification of the store, and wake the loops that look for work."""
@@ -322,7 +334,7 @@ class NodeProcess:
     @property
     def problems(self) -> tuple[str, ...]:
         """Definitions that its sources could not read, or the store refused."""
-        return self._services.definitions.problems
+        return (*self._services.definitions.problems, *self._events.problems)
 
     async def settled(self) -> None:
         """Wait until its folders have been read once, and its ticker has completed a pass."""
@@ -372,6 +384,7 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         self._children.ended(lease, settled)
+        self._events.ended(lease.job.name)
         what = "failed" if settled.error else type(finish.outcome).__name__.lower()
         self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 

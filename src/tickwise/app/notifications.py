@@ -1,6 +1,6 @@
 """Notifications of an app: the channels that its settings name, and a test of them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ..config import Settings
@@ -18,6 +18,7 @@ from ..runtime.notifications.notice import trial_notice
 from ..runtime.notifications.notifier import Notifier, Subscription
 from ..stores.contract import Store
 from ..stores.records import MICRO
+from .deadline_warnings import DeadlineWarnings
 from .worker_services import worker_services
 
 
@@ -55,6 +56,13 @@ def make_notifier(store: Store, mark: str, settings: Settings) -> Notifier | Non
     """The notifier of a node; none without a channel."""
     found = subscriptions(settings)
     return Notifier(store, mark, found, settings.api_url) if found else None
+
+
+def notifier_turns(store: Store, notifier: Notifier | None) -> dict[str, Callable[[], Awaitable[float]]]:
+    """What the notifier of a node does again and again, by name."""
+    if notifier is None:
+        return {}
+    return {"notifier": notifier.turn, "deadline warnings": DeadlineWarnings(store, notifier).turn}
 
 
 def liveness_ping(settings: Settings, healthy: Callable[[], bool]) -> LivenessPing | None:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..config import Settings
+from ..core.cron.zone import Zone
 from ..core.definition import ApprovalAnswer, JobDefinition
-from ..core.errors import ConflictError, InputError
+from ..core.errors import ConflictError
 from ..core.model import Pause
+from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..core.states import RunState
-from ..core.timeparse import iso
 from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
@@ -38,9 +39,10 @@ from .managers import BackfillStatus, backfill_status
 from .notifications import ChannelTest, try_channels
 from .options import When
 from .overview import Overview, overview
+from .pause import pause_until
 from .stores import StoreOfLoop
 from .tries import store_try
-from .values import RunInfo, as_second
+from .values import RunInfo
 from .worker_advice import is_live, missing_worker_warnings
 
 _PAGE_SIZE = 1_000
@@ -124,12 +126,7 @@ class Operations:
 
     async def pause_queue(self, queue: str, until: When | None, reason: str, by: str) -> None:
         """Lease nothing of a queue until it is resumed or the pause ends (S66)."""
-        now = await self._store.now() // MICRO
-        end = None if until is None else as_second(until, now)
-        pause = Pause(now, by, reason, end)
-        if pause.over(now):
-            raise InputError(f"{iso(end or now)} has passed: give a time after now ({iso(now)})", field="until")
-        await self._store.pause_queue(queue, pause)
+        await self._store.pause_queue(queue, await pause_until(self._store, until, reason, by))
 
     async def resume_queue(self, queue: str) -> None:
         """Lease of a queue again."""
@@ -161,9 +158,13 @@ class Operations:
     async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
         return await overview(self._store, sees)
 
-    async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
+    async def status(self, sees: Callable[[str], bool] | None, limit: int, zone: Zone | None = None) -> Status:
         """What needs a person."""
-        return await status(self._store, sees, limit)
+        return await status(self._store, sees, limit, zone, await self.deadline_forecasts())
+
+    async def deadline_forecasts(self) -> tuple[DeadlineForecast, ...]:
+        """How likely the next deadlines are missed; at most a minute old, or more where there are very many."""
+        return await self._opened.forecasts.current()
 
     async def audit(self) -> Audit:
         """Match every slot with its run or its reason; this reads all of the store."""

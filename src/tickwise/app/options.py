@@ -48,8 +48,19 @@ class AfterFields(TypedDict):
 
 class OnEventFields(TypedDict, total=False):
     hook: Mapping[str, str] | None
+    file: Mapping[str, Any] | None
+    job: str | None
+    jobs: Sequence[str] | None
+    state: Literal["success", "failure", "any"] | None
+    at_least: int | None
+    within: Duration | None
     coalesce: Mapping[str, Duration] | None
     window: Duration
+
+
+class MaxStartsFields(TypedDict):
+    count: int
+    per: Duration
 
 
 class DeadlineFields(TypedDict, total=False):
@@ -66,6 +77,7 @@ class JobOptions(TypedDict, total=False):
     labels: Mapping[str, str] | None
     enabled: bool | None
     on_event: OnEventFields | None
+    on_start: bool | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None
@@ -81,6 +93,7 @@ class JobOptions(TypedDict, total=False):
     nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
+    max_starts: MaxStartsFields | None
     after: Sequence[AfterFields] | None
     wait_for: Duration | None
     expires: Duration | None

@@ -25,7 +25,9 @@ async def read_past(store: Store, stored: StoredJob, start: int, end: int) -> Pa
     slots = sum(one.times.count(start - 1, end - 1) for one in schedules)
     if slots > MAX_SLOTS:
         raise InputError(f"{slots:,} slots are more than {MAX_SLOTS:,}: bring the two times closer together")
-    before = await store.insights.runs(RunFilter(job=name, until=start * MICRO), limit=_RUNS_BEFORE)
+    budgets = (one.policy.max_starts for one in schedules)
+    most = max(_RUNS_BEFORE, *(budget.count for budget in budgets if budget), 0)
+    before = await store.insights.runs(RunFilter(job=name, until=start * MICRO), limit=most)
     within = [run async for run in _runs(store, RunFilter(job=name, since=start * MICRO, until=end * MICRO))]
     decisions = [row for one in schedules for row in await _decisions(store, one.name, start, end)]
     return Past(

@@ -5,8 +5,8 @@ succeeded since; these are ranked by the share of their slots that ran. All othe
 for by the place of the last schedule seen, so the ranking may change between two pages.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..core.attention import WITHOUT_RUN
@@ -27,6 +27,12 @@ _MAX_READS = 20  # pages that are read to fill one page of what is seen
 class ScheduleRibbon:
     row: ScheduleRow
     ribbon: Ribbon
+    labels: Mapping[str, str] = field(default_factory=dict)  # of its job
+
+    @property
+    def good(self) -> float | None:
+        """The share of decided slots that ran; none in shadow, where another scheduler runs them."""
+        return None if self.row.schedule.in_shadow else self.ribbon.good
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,23 @@ async def ribbons(
     if place.good < _OTHERS:
         ranked = await insights.schedules(replace(wanted, names=frozenset(names)), limit=_MAX_RANKED)
         drawn = await _draw(store, reader, (row for row in ranked.items if sees(row.schedule.job)), bins)
-        ordered = sorted((_Place(_share(each.ribbon), each.row.schedule.name), each) for each in drawn)
+        ordered = sorted((_Place(_share(each), each.row.schedule.name), each) for each in drawn)
         found = [item for item in ordered if item[0] > place]
     last = place.name if place.good >= _OTHERS else ""
     others, more = await _others(store, sees, wanted, set(names), last, limit + 1 - len(found))
     page = [(_Place(_OTHERS, row.schedule.name), row) for row in others][: max(0, limit - len(found))]
     found = found[: limit + 1]
     drawn = await _draw(store, reader, (row for _, row in page), bins)
-    items = (*(each for _, each in found[:limit]), *drawn)
+    items = await _labelled(store, [*(each for _, each in found[:limit]), *drawn])
     ends = [*(each for each, _ in found[:limit]), *(each for each, _ in page)]
     is_more = len(found) > limit or len(others) > len(page) or more
-    return RibbonPage(reader.now, items, str(ends[-1]) if is_more and ends else None)
+    return RibbonPage(reader.now, tuple(items), str(ends[-1]) if is_more and ends else None)
+
+
+async def _labelled(store: Store, items: list[ScheduleRibbon]) -> list[ScheduleRibbon]:
+    jobs = await store.insights.jobs_named([each.row.schedule.job for each in items])
+    own = {name: row.definition.labels for name, row in jobs.items()}
+    return [replace(each, labels=own.get(each.row.schedule.job, {})) for each in items]
 
 
 async def _worst(store: Store, bins: Bins) -> list[str]:
@@ -90,7 +102,7 @@ async def _worst(store: Store, bins: Bins) -> list[str]:
     return list(dict.fromkeys([*failures, *await store.insights.ailing(bins.since, WITHOUT_RUN)]))
 
 
-def _share(ribbon: Ribbon) -> float:
+def _share(ribbon: ScheduleRibbon) -> float:
     return 1.0 if ribbon.good is None else ribbon.good
 
 

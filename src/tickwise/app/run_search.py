@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.errors import ConflictError, InputError
 from ..core.mask import masked
-from ..core.payload import encode, first_line
+from ..core.payload import encode, error_line
 from ..core.run_query import RunQuery, error_pattern, matches, matches_whole, read_query
 from ..core.states import RunState
 from ..stores.contract import Store
@@ -59,7 +59,7 @@ class ErrorSummary:
     """Runs of a job that failed alike; instants in microseconds."""
 
     job: str
-    error: str  # the first line of the newest
+    error: str  # of the newest, in a line
     count: int
     first_at: int
     last_at: int
@@ -256,7 +256,7 @@ def _summary(job: str, pattern: str, groups: list[ErrorGroup]) -> ErrorSummary:
     newest = max(groups, key=lambda group: int(group.run))
     said = f' error:"{pattern}"' if pattern.strip("* ") else ""
     return ErrorSummary(
-        job=job, error=first_line(newest.error), count=sum(group.runs for group in groups),
+        job=job, error=error_line(newest.error), count=sum(group.runs for group in groups),
         first_at=min(group.first_at for group in groups), last_at=max(group.last_at for group in groups),
         run=newest.run, q=f"state:failed,lost job:{job}{said}",
     )  # fmt: skip

@@ -20,7 +20,7 @@ from ..core.parity import (
     tolerance_of,
 )
 from ..core.reasons import Reason
-from ..core.shadow import FireSeen, ShadowAdopted, ShadowResumed
+from ..core.shadow import FireSeen, ShadowAdopted, ShadowResumed, is_ours
 from ..core.slots import next_slot
 from ..core.timeparse import floor_second, to_datetime
 from ..stores.contract import Store
@@ -127,7 +127,9 @@ class Shadows:
         second = floor_second(at) if at is not None else int(await store.now() / MICRO - age)
         fire = FireSeen(max(0, second), key or uuid4().hex, unless_adopted)
         state = await store.change(name, fire)
-        return HeardFire(schedule=name, in_shadow=state.in_shadow, run=state.in_shadow or not unless_adopted)
+        return HeardFire(
+            schedule=name, in_shadow=state.in_shadow, run=not unless_adopted or not is_ours(state, fire.at)
+        )
 
     async def list(self) -> list[ShadowStatus]:
         """Schedules that are in shadow or were adopted from it, by name; compared by their newest fires."""

@@ -16,6 +16,7 @@ from ..ownership import WriterCheck
 from ..stores.access_contract import Access
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import check_exists, hidden, open_store
+from .deadline_forecasts import DeadlineForecasts
 from .definition_sync import DefinitionSync
 from .enqueue import enqueue_group
 from .events import EventGate
@@ -31,6 +32,7 @@ class StoreOfLoop:
         self.store = store
         self.enqueues = GroupCommit(partial(enqueue_group, store))
         self.events = EventGate(store)
+        self.forecasts = DeadlineForecasts(store)
         self.definitions = DefinitionSync(store)
         self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
         self.lock = asyncio.Lock()

@@ -366,8 +366,8 @@ class Face:
         """Why a slot ran or did not; without one, the newest that is due."""
         ...
 
-    def pause(self, *, reason: str='', by: str='') -> None:
-        """Pause everything."""
+    def pause(self, *, reason: str='', by: str='', until: When | None=None) -> None:
+        """Pause everything, until it is resumed or until a time (S66)."""
         ...
 
     def resume(self) -> None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overloa
 from ..config import Settings, load, parse_names
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
-from ..core.model import Pause, Trigger
+from ..core.model import Trigger
+from ..extras import packages_of
 from ..ownership import WriterCheck
 from ..runtime.executors.middleware import MiddlewareFunction
 from ..sources.defaults import Defaults
@@ -26,6 +27,7 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from ..trace_context import current_traceparent
 from .blackouts import Blackouts
 from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
@@ -35,6 +37,7 @@ from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
+from .pause import pause_until
 from .play_session import PlaySession
 from .registry import Registry
 from .shadow import Shadows
@@ -195,12 +198,13 @@ class AsyncTickwise:
             at=None if at is None else as_second(at, await store.now() // MICRO),
             key=options.get("key"), key_ttl=None if ttl is None else as_seconds(ttl, "key_ttl"),
             queue=options.get("queue"), priority=options.get("priority"),
-            auto_remove=options.get("auto_remove", False),
+            auto_remove=options.get("auto_remove", False), traceparent=current_traceparent(),
         )  # fmt: skip
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
-        from .upcoming import upcoming_runs
+        with packages_of("server", "the list of what is upcoming"):
+            from .upcoming import upcoming_runs
 
         return await upcoming_runs(await self.store(), hours, limit)
 
@@ -209,9 +213,10 @@ class AsyncTickwise:
         store = await self.store()
         return await why(store, name, None if slot is None else as_second(slot, await store.now() // MICRO))
 
-    async def pause(self, *, reason: str = "", by: str = "") -> None:
-        """Pause everything."""
-        await (await self.store()).pause(Pause(0, by, reason))
+    async def pause(self, *, reason: str = "", by: str = "", until: When | None = None) -> None:
+        """Pause everything, until it is resumed or until a time (S66)."""
+        store = await self.store()
+        await store.pause(await pause_until(store, until, reason, by))
 
     async def resume(self) -> None:
         """Resume everything."""
@@ -220,10 +225,12 @@ class AsyncTickwise:
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         from .drain import drain
+        from .telemetry import make_telemetry
         from .worker_services import worker_services
 
-        known = self._registry
-        return await drain(await self.store(), known.functions, worker_services(self.settings), known.middleware)
+        known, services = self._registry, worker_services(self.settings)
+        telemetry = make_telemetry(self.settings)
+        return await drain(await self.store(), known.functions, services, known.middleware, telemetry)
 
     @asynccontextmanager
     async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:
@@ -268,7 +275,8 @@ class AsyncTickwise:
             raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
         if not paths:
             return []
-        from ..sources.folder import FolderSource
+        with packages_of("server", "a folder of job files"):
+            from ..sources.folder import FolderSource
 
         names = given or [""] * len(paths)
         writers = WriterCheck(self.settings.trusted_folders)

@@ -186,6 +186,7 @@ class RunInfo:
     by: str = ""  # the person or token that made it
     waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
     waits_for: str = ""  # what its steps wait for, while it is queued and needs no worker (S74)
+    traceparent: str = ""  # of the caller that asked for it (W3C Trace Context)
     hand_over: "HandOverInfo | None" = None  # of its last attempt, if an engine executes it
 
     @classmethod
@@ -198,6 +199,7 @@ class RunInfo:
             params=own_params(row.params or {}), events=events_of_params(row.params or {}),
             result=row.result, error=row.error, key=row.key, waits=waits,
             priority=row.priority, cancelling=row.cancelling, by=row.by, waits_for=row.waits_for,
+            traceparent=row.traceparent,
             hand_over=None if row.hand_over is None else HandOverInfo.of(row.hand_over),
         )  # fmt: skip
 

@@ -178,10 +178,10 @@ def _least(change: Change, least: int) -> str:
 
 def _effects(remedy: SufficientChange) -> Iterator[str]:
     if remedy.others_gained:
-        yield f"and {_slots(remedy.others_gained)} as well"
+        yield f"and {_count_text(remedy.others_gained)} as well"
     if remedy.others_lost:
-        yield f"but {_slots(remedy.others_lost)} would not"
+        yield f"but {_count_text(remedy.others_lost)} would not"
 
 
-def _slots(number: int) -> str:
+def _count_text(number: int) -> str:
     return "one other slot" if number == 1 else f"{number} other slots"

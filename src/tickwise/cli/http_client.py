@@ -19,6 +19,7 @@ from ..api.token_file import FILE, read_secret, state_folder
 from ..config import load
 from ..core.errors import InputError, TickwiseError
 from ..ownership import WriterCheck
+from ..trace_context import trace_headers
 from .sender import ApiRefusal, ApiTarget
 
 _PREFIX = "/api/v1"
@@ -86,7 +87,7 @@ async def over_http(server: str, target: ApiTarget, where: str) -> AsyncIterator
     token = _own_token(target, port) if local and path is None else target.token
     async with httpx2.AsyncClient(
         base_url=server if path is None else httpx2.URL(server).copy_with(scheme="http"),
-        headers={"Authorization": f"Bearer {token}"} if token else {},
+        headers={**({"Authorization": f"Bearer {token}"} if token else {}), **trace_headers()},
         transport=None if path is None else httpx2.AsyncHTTPTransport(uds=str(path)),
         timeout=_TIMEOUT, trust_env=not is_loopback(host),
     ) as http:  # fmt: skip

@@ -92,7 +92,7 @@ def fires(file: JobFile, scheduler: str) -> str:
     """How often each of the two fires."""
     proof = file.proof
     if proof is None:
-        return "no times"
+        return str(file.times) if file.definition.schedules else "no times"
     ours = _fires(proof.ours)
     if proof.is_cut:
         ours += f" until {to_datetime(proof.end, file.times.zone.tzinfo):%Y-%m-%d}"

@@ -17,6 +17,7 @@ from ..api.identity import Identity, identified
 from ..app import AsyncTickwise
 from ..app.records import AccessRole
 from ..core.errors import TickwiseError
+from ..trace_context import trace_headers
 from .http_client import HttpSender
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -90,7 +91,7 @@ class _StreamedResponse(httpx2.AsyncByteStream):
 async def api_over(tickwise: AsyncTickwise, where: str) -> AsyncIterator[HttpSender]:
     """The API over an app of this process, open while a block runs; its user is the admin."""
     app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
-    headers = {"Accept-Encoding": "identity"}  # nothing is sent anywhere
+    headers = {"Accept-Encoding": "identity", **trace_headers()}  # nothing is sent anywhere
     transport = InProcessTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http:
         yield HttpSender(http, where)

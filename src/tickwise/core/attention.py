@@ -1,23 +1,23 @@
 """What needs a person: one rule for each cause of a schedule, a function of facts that were read before.
 
-What may be wrong beside the schedules is in `fleet_attention`.
-
-A schedule has at most one cause, that of the first rule which finds one. A rule says nothing about what is as it
-should be: a definition with `enabled: false`, a slot that waits for its turn, a failure that the next slot will
-mend in a moment. Sentences go on after the name of their subject.
+What may be wrong beside the schedules is in `fleet_attention`. A schedule
+has at most one cause, that of the first rule which finds one. A rule says nothing about what is as it should be: a
+definition with `enabled: false`, a slot that waits for its turn, a failure that the next slot will mend in a
+moment. Sentences go on after the name of their subject.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise, takewhile
 from statistics import median
 from typing import NamedTuple
 
+from .cron.zone import Zone
 from .model import Schedule
 from .parity import parity_at_a_glance
-from .payload import first_line
+from .payload import error_line, first_line
 from .reasons import Reason
 from .slot_history import SlotRecord, SlotState
 from .states import FAILURES, RunState
@@ -55,6 +55,7 @@ class Cause(StrEnum):
     TIMEOUTS = "timeouts"
     MISSED_WHILE_PAUSED = "missed_while_paused"
     LATE = "late"
+    AT_RISK = "at_risk"
     OUTLASTED = "outlasted"
     UNMET = "unmet"
     WAITS_FOR = "waits_for"
@@ -123,6 +124,7 @@ class ScheduleHealth:
     everything_paused: bool = False
     unreadable: str = ""
     late: LateSlot | None = None  # the newest
+    zone: Zone | None = None  # in which times are told; None: in its own
 
     @property
     def met(self) -> list[SlotRecord]:
@@ -139,8 +141,7 @@ class ScheduleHealth:
         return Attention(kind=kind, severity=severity, subject=subject, text=text, **more)  # type: ignore[arg-type]
 
     def at(self, slot: int) -> str:
-        zone = self.schedule.definition.times.zone
-        return f"{to_datetime(slot, zone.tzinfo):%a %H:%M} {zone.name}"
+        return short_time(slot, self.zone or self.schedule.definition.times.zone)
 
     def why(self, slot: int | None = None) -> Remedy:
         return Remedy(do="why", label="Why?", schedule=self.schedule.name, slot=slot)
@@ -204,7 +205,7 @@ def failing(health: ScheduleHealth) -> Attention | None:
         return None
     newest, failed = streak[0], sum(record.state is SlotState.FAILED for record in ended)
     more = {
-        "since": (streak[-1].finished_at or streak[-1].due_at) // MICRO, "detail": first_line(newest.error),
+        "since": (streak[-1].finished_at or streak[-1].due_at) // MICRO, "detail": error_line(newest.error),
         "remedies": (
             Remedy(do="retry", label="Retry last", run=newest.run),
             Remedy(do="log", label="Open log", run=newest.run),
@@ -243,7 +244,7 @@ def unmet(health: ScheduleHealth) -> Attention | None:
     all_of = "all of its" if len(skipped) == len(runs) else "the"
     return health.needs(
         Cause.UNMET, Severity.WARNING, f"has skipped {all_of} last {len(skipped)} runs",
-        detail=first_line(newest.error), since=skipped[-1].slot, counts={"skipped": len(skipped), "of": len(runs)},
+        detail=error_line(newest.error), since=skipped[-1].slot, counts={"skipped": len(skipped), "of": len(runs)},
         remedies=(health.why(newest.slot), Remedy(do="log", label="Open log", run=newest.run)),
     )  # fmt: skip
 
@@ -383,6 +384,11 @@ def summary(items: int, schedules: int) -> str:
     return f"All {schedules:,} schedules are as they should be."
 
 
+def short_time(second: int, zone: Zone) -> str:
+    """As sentences for people have it."""
+    return f"{to_datetime(second, zone.tzinfo):%a %H:%M} {zone.name}"
+
+
 def _number(records: Iterable[SlotRecord]) -> int:
     return sum(record.slots for record in records)
 
@@ -393,8 +399,3 @@ def _slots(number: int) -> str:
 
 def _span(seconds: float) -> str:
     return format_duration(max(1, round(seconds)))
-
-
-def causes(healths: Iterable[ScheduleHealth]) -> Iterator[Attention]:
-    """Of those schedules that have one."""
-    return (found for health in healths if (found := cause(health)))

@@ -17,8 +17,8 @@ from .cron.recurrences import At
 from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
-from .event_inbox import EventsReceived, receive
-from .events import EventInbox, OnEvent, restamped
+from .event_inbox import EventsReceived, new_inbox, receive, redefined_inbox
+from .events import EventInbox, OnEvent
 from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
@@ -213,8 +213,9 @@ def _forgotten(schedule: Schedule, now: int) -> bool:
 def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     cursor = _beginning(definition, now)
     schedule = Schedule(
-        definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now
-    )
+        definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now,
+        inbox=new_inbox(definition.times, now),
+    )  # fmt: skip
     return ChangeResult((shadow_begun(schedule, now),), _past_one_offs(definition, cursor))
 
 
@@ -268,7 +269,7 @@ def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> 
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    inbox = schedule.inbox._replace(pending=restamped(schedule.inbox.pending, schedule.cursor))
+    inbox = redefined_inbox(schedule, definition.times, now)
     changed = schedule._replace(definition=definition, edited_at=now, reopened=still, inbox=inbox)
     return without_lost_skips(changed)
 

@@ -26,7 +26,7 @@ from .cron.rule import Rule
 from .cron.zone import Zone, zone
 from .definition import Approval, Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
-from .events import OnEvent
+from .events import JobEnds, MachineStart, OnEvent, SettledFiles, Webhook
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 from .read_only_dict import ReadOnlyDict
@@ -48,8 +48,12 @@ _TAGS: dict[type, str] = {
     PythonCall: "python",
     HttpCall: "http",
     OnEvent: "event",
+    SettledFiles: "files",
+    JobEnds: "ends",
     JobCall: "job",
     Approval: "approve",
+    Webhook: "webhook",
+    MachineStart: "machine",
 }
 
 

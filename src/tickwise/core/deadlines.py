@@ -12,7 +12,7 @@ run, that depends on how it was decided:
 A pass asks for the runs of these slots only (`slots_to_judge`), so a job without deadlines costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -59,6 +59,16 @@ class Judged(NamedTuple):
     missed: tuple[Decision, ...] = ()
     overdue: tuple[OverdueRun, ...] = ()
     look_at: int | None = None  # when the next slot is to be judged
+
+
+class OpenDeadline(NamedTuple):
+    """A deadline of a slot that is still to come."""
+
+    schedule: str
+    slot: int
+    reason: Reason  # LATE_START or LATE_FINISH
+    at: int
+    limit: str  # as people write it
 
 
 class _Kind(NamedTuple):
@@ -110,6 +120,14 @@ def judge(
 def judging_instants(schedule: Schedule) -> Iterator[tuple[int, int]]:
     """When slots are judged, in order, each with its slot: those that are open, and all that come."""
     return merge(*(_instants(schedule, kind) for kind in _kinds(schedule)))
+
+
+def next_deadlines(schedule: Schedule, now: int, done: Container[int] = ()) -> Iterator[OpenDeadline]:
+    """Of each of its deadlines the one that comes next, but for slots whose work is done."""
+    for kind in _kinds(schedule):
+        coming = ((at, slot) for at, slot in _instants(schedule, kind) if at > now and slot not in done)
+        for at, slot in islice(coming, 1):
+            yield OpenDeadline(schedule.name, slot, kind.reason, at, str(kind.limit))
 
 
 def _instants(schedule: Schedule, kind: _Kind) -> Iterator[tuple[int, int]]:

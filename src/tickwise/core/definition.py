@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
-from .events import own_params
+from .events import causes_of, own_params
 from .parameters import Parameters
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
@@ -125,6 +125,14 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
+class StartBudget:
+    """At most so many runs of slots in any time of so many seconds (S77)."""
+
+    count: int
+    per: int
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """How slots become runs. Made by `of`, which fills in what follows from what was given."""
 
@@ -138,6 +146,7 @@ class Policy:
     jitter: int = 0
     until: int | None = None
     max_runs: int | None = None
+    max_starts: StartBudget | None = None
     after: tuple[After, ...] = ()
     wait_for: int = 0
     expires: int | None = None
@@ -381,6 +390,11 @@ class JobDefinition:
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:
     """The jobs of which it has runs as steps (S74)."""
     return tuple(step.action.job for step in job.steps if isinstance(step.action, JobCall))
+
+
+def jobs_listened_to(job: JobDefinition) -> tuple[str, ...]:
+    """The jobs whose ends start it (S70)."""
+    return tuple(dict.fromkeys(cause for schedule in job.schedules for cause in causes_of(schedule.times)))
 
 
 def may_wait(job: JobDefinition) -> bool:

@@ -7,10 +7,11 @@ a pass takes too. Its size is bounded. What does not fit is refused, with the ti
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple
 
+from .cron import Recurrence
 from .errors import ConflictError, InputError
-from .events import DecidedEvent, EventInbox, OnEvent, ReceivedEvent, groups_of
+from .event_sources import Found, NewEvent, begin_taking, take
+from .events import DecidedEvent, EventInbox, OnEvent, ReceivedEvent, groups_of, restamped
 from .model import Schedule
 from .payload import check_text, decode, encode
 
@@ -22,20 +23,13 @@ MAX_KEY = 80  # of a longer key its digest is kept
 MAX_SECONDS_AHEAD = 3_600  # of a slot before its event: the rate that `each` can take is one a second
 
 
-class NewEvent(NamedTuple):
-    """An event as its source tells it."""
-
-    key: str
-    source: str = ""
-    data: str = "null"  # JSON text
-
-
 @dataclass(frozen=True, slots=True)
 class EventsReceived:
     """Events have come. `slots_to`: the newest slot with a run, after which new ones have theirs."""
 
     events: tuple[NewEvent, ...]
     slots_to: int = 0
+    found: Found | None = None  # what a node has found at the source of the schedule
 
 
 class InboxFullError(ConflictError):
@@ -55,9 +49,24 @@ def short_key(key: str) -> str:
     return f"sha256:{sha256(key.encode()).hexdigest()[:48]}"
 
 
+def new_inbox(times: Recurrence, now: int) -> EventInbox:
+    """The inbox of a new schedule."""
+    taken = begin_taking(times.source, now) if isinstance(times, OnEvent) else None
+    return EventInbox(taken=taken) if taken else EventInbox()
+
+
+def redefined_inbox(schedule: Schedule, times: Recurrence, now: int) -> EventInbox:
+    """The inbox with other times: what waits has its slots after the cursor, and another source begins anew."""
+    old, inbox = schedule.definition.times, schedule.inbox
+    inbox = inbox._replace(pending=restamped(inbox.pending, schedule.cursor))
+    if isinstance(times, OnEvent) and isinstance(old, OnEvent) and times.source == old.source:
+        return inbox
+    return inbox._replace(taken=new_inbox(times, now).taken)
+
+
 def check_new_events(events: Sequence[NewEvent]) -> None:
     """Refuse what cannot be kept."""
-    for key, source, data in events:
+    for key, source, data, _ in events:
         if not key or short_key(key) != key:
             raise InputError(f"the key of an event has 1 to {MAX_KEY} plain characters")
         check_text(source, "the source of an event", MAX_KEY)
@@ -72,21 +81,35 @@ def receive(schedule: Schedule, received: EventsReceived, now: int) -> Schedule:
     times = schedule.definition.times
     if not isinstance(times, OnEvent):
         raise ConflictError(f"{schedule.name} runs at times and not on events: give its job an on_event")
+    taken = take(times.source, schedule.inbox, received.found) if received.found else None
+    if taken:
+        schedule = schedule._replace(inbox=schedule.inbox._replace(taken=taken.taken))
+    events = received.events + (taken.events if taken else ())
     inbox = _remembered(schedule.inbox, now - times.window)
     known = {event.key for event in inbox.known if event.at > now - times.window}
-    new = {event.key: event for event in reversed(received.events) if event.key not in known}
+    new = {event.key: event for event in reversed(events) if event.key not in known}
     if not new:
         return schedule
-    pending = list(inbox.pending)
-    floor = max((schedule.cursor, received.slots_to, *(event.slot for event in inbox.pending[-1:])))
-    for event in reversed(new.values()):
-        closed = 0 if times.coalesce is None else max(schedule.cursor, received.slots_to)
-        at = max((now, closed, *(event.at for event in pending[-1:])))
-        floor = max(at if times.coalesce else now, floor + 1)
-        pending.append(ReceivedEvent(event.key, at, floor, event.source, event.data))
-    full = inbox._replace(pending=tuple(pending))
+    pending = _with_slots(schedule, times, inbox.pending, list(reversed(new.values())), received.slots_to, now)
+    full = inbox._replace(pending=pending)
     _check_room(schedule, full, now)
     return schedule._replace(inbox=full)
+
+
+def _with_slots(
+    schedule: Schedule, times: OnEvent, waiting: tuple[ReceivedEvent, ...], new: Sequence[NewEvent],
+    slots_to: int, now: int,
+) -> tuple[ReceivedEvent, ...]:  # fmt: skip
+    """Those that wait and the new ones, each with a second that is after all that is decided."""
+    pending, decided_to = list(waiting), max(schedule.cursor, slots_to)
+    floor = max((decided_to, *(event.slot for event in waiting[-1:])))
+    for event in new:
+        came = now if event.at is None else min(event.at, now)
+        closed = 0 if times.coalesce is None else decided_to
+        at = max((came, closed, *(one.at for one in pending[-1:])))
+        floor = max(at if times.coalesce else came, floor + 1)
+        pending.append(ReceivedEvent(event.key, at, floor, event.source, event.data))
+    return tuple(pending)
 
 
 def _check_room(schedule: Schedule, inbox: EventInbox, now: int) -> None:
@@ -122,7 +145,8 @@ def with_decided(schedule: Schedule, now: int) -> EventInbox:
             pending += group.events
         else:
             decided += [DecidedEvent(event.key, event.at, group.slot, event.source) for event in group.events]
-    return _remembered(EventInbox(tuple(pending), tuple(decided)), now - times.window)
+    left = schedule.inbox._replace(pending=tuple(pending), decided=tuple(decided))
+    return _remembered(left, now - times.window)
 
 
 def _remembered(inbox: EventInbox, since: int) -> EventInbox:

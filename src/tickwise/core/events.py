@@ -11,6 +11,7 @@ group is the second at which the group closes. Both depend on the times of the e
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +21,8 @@ from .payload import decode, encode
 from .timeparse import format_duration, iso
 
 EVENTS_PARAM = "@events"  # where the params of a run hold its events; no param that people give can have this name
+MAX_WATCHED_JOBS = 50
+DEFAULT_SETTLE = 5
 DEFAULT_WINDOW = 600  # in which the same key is the same event
 
 
@@ -31,6 +34,7 @@ class HookHeaders(NamedTuple):
 
 
 OWN_HEADERS = HookHeaders("x-tickwise-signature", "x-tickwise-key")
+START_WINDOW = 366 * 86_400  # in which one start of a machine is one event
 SENDERS = {
     "github": HookHeaders("x-hub-signature-256", "x-github-delivery"),
     "gitea": HookHeaders("x-gitea-signature", "x-gitea-delivery"),
@@ -57,14 +61,57 @@ class Webhook:
         return f"webhook of {self.sender}" if self.sender else "webhook"
 
 
-EventSource: TypeAlias = Webhook
+@dataclass(frozen=True, slots=True)
+class SettledFiles:
+    """Files of a directory whose size and time of change have stayed the same for a while."""
+
+    directory: str  # absolute
+    names: str  # as in a shell: `*.csv`
+    settle: int
+
+    def __str__(self) -> str:
+        return f"files {self.directory.rstrip('/')}/{self.names}"
+
+
+class EndState(StrEnum):
+    """Which ends of runs are events."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"  # failed, lost or expired
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnds:
+    """Ends of runs of jobs: each of them, or ends of so many of the jobs within a time of each other."""
+
+    jobs: tuple[str, ...]
+    state: EndState = EndState.SUCCESS
+    at_least: int = 1
+    within: int = 0  # only with `at_least` over 1
+
+    def __str__(self) -> str:
+        few = f"{self.at_least} of " if self.at_least > 1 else ""
+        which = "end" if self.state is EndState.ANY else str(self.state)
+        return f"{which} of {few}{', '.join(self.jobs)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStart:
+    """The start of a machine, or of a container, on which a node serves the job's source."""
+
+    def __str__(self) -> str:
+        return "machine start"
+
+
+EventSource: TypeAlias = Webhook | SettledFiles | JobEnds | MachineStart
 
 
 @dataclass(frozen=True, slots=True)
 class OnEvent(Recurrence):
     """Times that no calendar names: a slot is there when an event has come."""
 
-    source: Webhook | None = None  # none: only what people and programs send
+    source: EventSource | None = None  # none: only what people and programs send
     coalesce: Coalesce | None = None  # none: each event has a run
     window: int = DEFAULT_WINDOW
 
@@ -99,6 +146,12 @@ class OnEvent(Recurrence):
         return self.text
 
 
+def causes_of(times: Recurrence) -> tuple[str, ...]:
+    """The jobs whose ends start it."""
+    source = times.source if isinstance(times, OnEvent) else None
+    return source.jobs if isinstance(source, JobEnds) else ()
+
+
 class ReceivedEvent(NamedTuple):
     """An event that waits for its run, or for its decision."""
 
@@ -122,11 +175,47 @@ class DecidedEvent(NamedTuple):
     source: str = ""
 
 
+class JobEnd(NamedTuple):
+    """A run that has ended."""
+
+    job: str
+    run: str
+    attempt: int
+    state: str
+    at: int  # microseconds
+    slot: int | None = None
+
+    @property
+    def key(self) -> str:
+        """A run that is retried after its end ends again."""
+        return f"run:{self.run}:{self.attempt}"
+
+    @property
+    def mark(self) -> str:
+        """As it is kept among those that were taken."""
+        return f"{self.at}:{self.run}:{self.attempt}"
+
+    def describe(self) -> dict[str, Any]:
+        """As the run that it causes sees it."""
+        ended = iso(self.at // 1_000_000)
+        known = {"job": self.job, "run": self.run, "attempt": self.attempt, "state": self.state, "ended_at": ended}
+        return known if self.slot is None else {**known, "slot": iso(self.slot)}
+
+
+class TakenEvents(NamedTuple):
+    """How far a schedule has read its source, so that a second look makes no second event."""
+
+    read_from: int = 0  # microseconds: every end before this has been taken
+    keys: tuple[str, ...] = ()  # of ends since then, and of files; the newest last
+    ends: tuple[JobEnd, ...] = ()  # that wait for those of other jobs
+
+
 class EventInbox(NamedTuple):
     """The events of a schedule, each row in the order in which they came."""
 
     pending: tuple[ReceivedEvent, ...] = ()
     decided: tuple[DecidedEvent, ...] = ()
+    taken: TakenEvents | None = None  # none: nothing has been read of its source
 
     @property
     def known(self) -> list[ReceivedEvent | DecidedEvent]:

@@ -6,11 +6,11 @@ from .step_waits import StepWait, approver
 from .timeparse import iso
 
 
-def paused(at: int, by: str, reason: str) -> Attention:
+def paused(at: int, by: str, reason: str, until: int | None = None) -> Attention:
     """Everything is paused."""
     return Attention(
         kind=Cause.PAUSED, severity=Severity.WARNING, subject=Subject("fleet", "everything"), since=at,
-        detail=reason, text=f"is paused{f' by {by}' if by else ''}",
+        detail=reason, text=f"is paused{f' by {by}' if by else ''}{f' until {iso(until)}' if until else ''}",
         remedies=(Remedy(do="resume_all", label="Resume"),),
     )  # fmt: skip
 
@@ -36,9 +36,11 @@ def queue_unserved(queue: str, runs: int, command: str) -> Attention:
 def jobs_held(queue: str, missing: str, jobs: int, advice: str) -> Attention:
     """No live worker may execute jobs, whose slots are held (S47)."""
     number = "1 job holds its slots" if jobs == 1 else f"{jobs} jobs hold their slots"
+    how, _, command = advice.partition(": ")
     return Attention(
         kind=Cause.NO_WORKER, severity=Severity.ERROR, subject=Subject("queue", queue), counts={"held": jobs},
-        text=f"has no live worker that {missing}: {number}", detail=advice,
+        text=f"has no live worker that {missing}: {number}", detail="" if how == "Start one" else how,
+        remedies=(Remedy(do="command", label="Start one", command=command),) if command else (),
     )  # fmt: skip
 
 

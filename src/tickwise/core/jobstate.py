@@ -47,9 +47,9 @@ UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked 
 # Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = (
     "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "blackouts",
-    "deadlines", "inbox",
+    "deadlines", "inbox", "recent_starts",
 )  # fmt: skip
-SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline", "shadow")
+SPECIAL_POLICY = ("jitter", "until", "max_runs", "max_starts", "after", "pause_after", "deadline", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
 _ORDINARY_STATE = tuple(Schedule._field_defaults[name] for name in SPECIAL_STATE)
 _ORDINARY_POLICY = _policy_of(Policy())

@@ -149,6 +149,7 @@ class Shadow:
     fires: tuple[SeenFire, ...] = ()  # the newest, in order
     adopted_at: int | None = None  # when a person let Tickwise take over: goes before its definition
     adopted_by: str = ""
+    ours_until: int = 0  # slots up to here are Tickwise's: an adoption was taken back then
 
 
 class Decision(NamedTuple):
@@ -204,6 +205,7 @@ class Schedule(NamedTuple):
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
     inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
+    recent_starts: tuple[int, ...] = ()  # when the newest runs of slots were made, as many as its budget has (S77)
     shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property
@@ -215,6 +217,16 @@ class Schedule(NamedTuple):
     def in_shadow(self) -> bool:
         """Whether its slots are decided and never run: its definition says so, and nobody has adopted it."""
         return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
+
+    def is_shadowed(self, slot: int) -> bool:
+        """Whether this slot is the other scheduler's to start."""
+        return self.in_shadow and (self.shadow is None or slot > self.shadow.ours_until)
+
+    @property
+    def asks_for_warnings(self) -> bool:
+        """Whether somebody is to be told before a deadline is probably missed (S65)."""
+        deadline = self.definition.policy.deadline
+        return deadline is not None and deadline.warn is not None
 
     @property
     def paused(self) -> Pause | None:

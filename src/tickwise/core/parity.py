@@ -22,7 +22,7 @@ _MAX_SLOTS = 1_000  # that are looked at where only the remembered fires are kno
 
 
 class Agreement(StrEnum):
-    """Who started a slot, or would have."""
+    """The scheduler that started a slot, or would have."""
 
     BOTH = "both"
     THEIRS = "theirs"  # only the other scheduler

@@ -27,6 +27,8 @@ _LONGEST_PATH = 200
 _BEYOND = 1 << 63
 _MAPPINGS = (dict, MappingProxyType)  # definitions hold their mappings frozen
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_EXIT = re.compile(r"\b(exit code \d+|ended by \w+)$")  # how a program ended; what it printed stands below
+_IN_TRACEBACK = ("Traceback (", " ", "\t")
 _ADVICE: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((date, time), "pass its isoformat() text"),
     (timedelta, "pass its total_seconds()"),
@@ -203,3 +205,19 @@ _WRITERS = {
 def first_line(error: str, length: int = 200) -> str:
     """An error in one line, for logs, lists and notices: its first line says what it is."""
     return error.strip().partition("\n")[0][:length]
+
+
+def telling_line(error: str, length: int = 200) -> str:
+    """The line of a run's error that says most: the first that a program printed, rather than its exit code.
+
+    Lines of a traceback are passed over up to the exception.
+    """
+    said = (line for line in error.strip().split("\n")[1:] if line.strip() and not line.startswith(_IN_TRACEBACK))
+    first = first_line(error, length)
+    return next(said, first)[:length].strip() if _EXIT.search(first_line(error)) else first
+
+
+def error_line(error: str, length: int = 200) -> str:
+    """A run's error in one line: what it says, then what its program ended with."""
+    said, first = telling_line(error, length), first_line(error, length)
+    return first if said == first else f"{said} · {first}"[:length]

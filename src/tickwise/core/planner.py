@@ -41,6 +41,7 @@ from .policy import Go, Ruling, Skip, Wait, dependencies, guard, held, last_stop
 from .reasons import Reason
 from .schedule_pass import LONGEST_SLEEP, SchedulePass
 from .slots import next_slot
+from .start_budget import over_budget
 from .timeparse import iso
 
 _SHORTEST_BACK_OFF, _LONGEST_BACK_OFF = 5, 600
@@ -163,7 +164,7 @@ class _JobPass:
         first_waiting: Pending | None = None
         rows = [each.entries() for each in passes]
         for _, pending, each in rows[0] if len(rows) == 1 else merge(*rows):
-            if first_waiting and each.kind is Kind.START and not each.schedule.in_shadow:
+            if first_waiting and each.kind is Kind.START and not each.schedule.is_shadowed(pending.slot):
                 verdict: Ruling = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
             else:
                 verdict = self._possible(self._verdict(each, pending, holders, made[each.schedule.name]), holders)
@@ -181,7 +182,7 @@ class _JobPass:
 
     def _verdict(self, each: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
         schedule, policy = each.schedule, each.schedule.definition.policy
-        if schedule.in_shadow:
+        if schedule.is_shadowed(pending.slot):
             return Skip(Reason.SHADOW)
         if each.kind is Kind.STOP:
             return stop(holders)
@@ -195,6 +196,8 @@ class _JobPass:
                 held_up = dependencies(schedule, pending, following, self.facts.successes, self.now)
                 if held_up:
                     return held_up
+            if spent := over_budget(schedule, made - schedule.runs_made, self.now):
+                return spent
         return overlap(schedule, holders, missed=pending.missed)
 
     def _possible(self, verdict: Ruling, holders: list[Holder]) -> Ruling:

@@ -17,6 +17,7 @@ from .definition import Catchup, Kind, Overlap, RetryPolicy
 from .events import OnEvent
 from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
 from .reasons import Reason
+from .slots import next_slot
 from .timeparse import format_duration, iso
 
 
@@ -206,9 +207,14 @@ def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
     """Whether none of a schedule's slots can be decided now (S20, S47). Stopping, and shadow, need no worker."""
     if job.unreadable:
         return Wait(Reason.UNREADABLE, job.unreadable, look_again)
-    if job.no_worker and schedule.definition.kind is not Kind.STOP and not schedule.in_shadow:
+    if job.no_worker and _needs_worker(schedule):
         return Wait(Reason.NO_WORKER, job.no_worker, look_again)
     return None
+
+
+def _needs_worker(schedule: Schedule) -> bool:
+    slot = next_slot(schedule, schedule.cursor)
+    return schedule.definition.kind is not Kind.STOP and not (slot is not None and schedule.is_shadowed(slot))
 
 
 def _clearing(holders: Sequence[Holder]) -> bool:

@@ -153,6 +153,11 @@ class Reason(Enum):
         "the schedule had made its {detail} runs (max_runs)",
         "Raise or remove max_runs to go on.",
     )
+    BUDGET = (
+        "budget", Verdict.SKIPPED,
+        "the schedule had used up its budget of starts: {detail}",
+        "Raise max_starts, or set catchup: all to let slots wait for room.",
+    )
     CATCHUP_GOES_FIRST = (
         "catchup_goes_first", Verdict.SKIPPED,
         "catch-up of the job was under way, so its stop and restart were held back",
@@ -212,6 +217,11 @@ class Reason(Enum):
         "waits_for_success", Verdict.DEFERRED,
         "it waits for a success of {detail}",
         "See why that schedule has not succeeded yet.",
+    )
+    WAITS_FOR_BUDGET = (
+        "waits_for_budget", Verdict.DEFERRED,
+        "it waits until the schedule's budget of starts has room: {detail}",
+        "Raise max_starts to let it start now.",
     )
     NO_WORKER = (
         "no_worker", Verdict.DEFERRED,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from .cron.zone import zone
 from .errors import InputError, did_you_mean, nearest_word
 from .model import Trigger
+from .payload import telling_line
 from .states import RunState
 from .timeparse import instant, parse_duration, read_moment
 
@@ -64,8 +65,8 @@ def read_query(text: str, now: int) -> RunQuery:
 
 
 def error_pattern(error: str) -> str:
-    """The first line of an error as a pattern: what differs from run to run, such as numbers and ids, is `*`."""
-    line = _NUMBER.sub("*", error.strip().partition("\n")[0][:200].replace('"', "*"))
+    """What an error says as a pattern: what differs from run to run, such as numbers and ids, is `*`."""
+    line = _NUMBER.sub("*", telling_line(error).replace('"', "*"))
     parts = re.sub(r"\*[*\s]*\*", "*", line).strip().split("*")
     return "*".join(parts[: _MAX_STARS + 1])
 

@@ -29,6 +29,7 @@ from .model import (
 from .policy import Go, Ruling, Skip, Unwanted, Wait, overlap, sieves
 from .reasons import Reason
 from .slots import passed_over, summed_up
+from .start_budget import starts_to_remember
 from .timeparse import iso
 
 LONGEST_SLEEP = 60  # of a schedule with pending slots, whatever wake-up was lost (S15)
@@ -183,6 +184,7 @@ class SchedulePass:
             moved=work.moved if work.moved and work.moved.to > cursor else None,
             dropped=work.dropped and self._open_holes(cursor),
             runs_made=work.runs_made + made,
+            recent_starts=starts_to_remember(work, made, self.now),
             deferral=self._deferral,
         )
 

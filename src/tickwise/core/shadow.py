@@ -16,7 +16,7 @@ from .model import Decision, Schedule, SeenFire, Shadow
 from .parity import slot_of_fire, tolerance_of
 from .pauses import Decided
 from .reasons import Reason
-from .slots import passed_over, previous_slot, summed_up
+from .slots import next_slot, passed_over, previous_slot, summed_up
 from .timeparse import iso
 
 _REMEMBERED = 100  # fires by which a repetition is known, and of which several in one second are counted
@@ -41,7 +41,7 @@ class ShadowAdopted:
 
 @dataclass(frozen=True, slots=True)
 class ShadowResumed:
-    """The other scheduler takes over again: an adoption is taken back."""
+    """An adoption is taken back: the other scheduler starts the slots that come, Tickwise those that have come."""
 
 
 def shadow_begun(schedule: Schedule, now: int) -> Schedule:
@@ -65,7 +65,9 @@ def shadow_redefined(schedule: Schedule, before: ScheduleDefinition, now: int) -
 def hear_fire(schedule: Schedule, change: FireSeen, now: int) -> Decided:
     """Record a fire, once for each key. After an adoption it decides its slot, if nothing has yet."""
     known = schedule.shadow or Shadow(now, adopted_at=now)
-    if any(one.key == change.key for one in known.fires) or (change.unless_adopted and not schedule.in_shadow):
+    if any(one.key == change.key for one in known.fires) or (
+        change.unless_adopted and is_ours(schedule, change.at)
+    ):
         return schedule, ()
     fire = SeenFire(min(change.at, now), change.key)
     fires = tuple(sorted((*known.fires, fire), key=lambda one: one.at)[-_REMEMBERED:])
@@ -78,11 +80,25 @@ def hear_fire(schedule: Schedule, change: FireSeen, now: int) -> Decided:
     return passed_over(heard, slot - 1, slot), (noted, *_done_by_other(schedule, slot - 1, slot))
 
 
+def is_ours(schedule: Schedule, fire: int) -> bool:
+    """Whether Tickwise starts the slot for which the other scheduler fires at this instant."""
+    slot = slot_of_fire(schedule, fire)
+    if slot is None or fire - slot > tolerance_of(schedule):
+        return not schedule.in_shadow
+    return not schedule.is_shadowed(slot)
+
+
 def adopt_from_shadow(schedule: Schedule, change: ShadowAdopted, now: int) -> Decided:
     """Go on after the last fire that was heard; refused while one may be on its way."""
     known = schedule.shadow
     if not schedule.in_shadow or known is None:
         raise ConflictError(f"{schedule.name} is not in shadow: there is nothing to adopt")
+    pending = next_slot(schedule, schedule.cursor)
+    if pending is not None and pending <= min(known.ours_until, now):
+        raise ConflictError(
+            f"{schedule.name} was adopted before, and its slot {iso(pending)} of then waits still: "
+            f"tickwise why {schedule.name} says for what"
+        )
     if not change.stopped:
         _check_heard(schedule, known, now)
     return _taken_over(schedule, known, change.by, now)
@@ -101,7 +117,7 @@ def resume_shadow(schedule: Schedule, _change: ShadowResumed, now: int) -> Decid
         raise ConflictError(
             f"{schedule.name} cannot go back into shadow: its definition must say shadow: true, and be adopted"
         )
-    return schedule._replace(shadow=Shadow(now, known.fires)), ()
+    return schedule._replace(shadow=Shadow(now, known.fires, ours_until=now)), ()
 
 
 def _check_heard(schedule: Schedule, known: Shadow, now: int) -> None:

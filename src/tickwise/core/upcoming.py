@@ -5,17 +5,21 @@ re-opened, a backfill under way. It does not know the rest of what a verdict dep
 dependencies and runs by hand.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from heapq import merge
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
 from .blackout import rest_end
 from .blackout_slots import after_windows, waits_for_window
 from .deadlines import judging_instants
+from .definition import Catchup, StartBudget
 from .model import Schedule
 from .pauses import end_own_pause
+from .policy import catchup_mode
 from .slots import count_slots, due_at, next_slot
+from .start_budget import room_at
 
 _MAX_CLOSED = 100  # windows in a row with nothing between them, after which nothing is expected to come
 
@@ -92,18 +96,40 @@ def next_wanted_slot(schedule: Schedule) -> int | None:
 
 
 def upcoming_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
-    """The same, but only as many as `max_runs` leaves: an estimate, since skipped slots do not count."""
-    most = schedule.definition.policy.max_runs
-    if most is None:
+    """The same, as far as `max_runs` and `max_starts` let them run: an estimate, since skipped slots do not count.
+
+    Slots that wait until their budget has room are due then.
+    """
+    most, budget = schedule.definition.policy.max_runs, schedule.definition.policy.max_starts
+    if most is None and budget is None:
         return due_slots(schedule, now, start)
-    left = max(0, most - schedule.runs_made) + (schedule.backfill is not None)  # a backfill does not count (S34)
-    return dropwhile(lambda each: each.due < start, islice(due_slots(schedule, now, now), left))
+    slots = _within_budget(schedule, budget, now) if budget else due_slots(schedule, now, now)
+    if most is not None:
+        filled = schedule.backfill is not None  # a backfill does not count (S34)
+        slots = islice(slots, max(0, most - schedule.runs_made) + filled)
+    return dropwhile(lambda each: each.due < start, slots)
+
+
+def _within_budget(schedule: Schedule, budget: StartBudget, now: int) -> Iterator[DueSlot]:
+    waits = catchup_mode(schedule) is Catchup.ALL
+    starts = deque(schedule.recent_starts, maxlen=budget.count)
+    slots = due_slots(schedule, now, now)
+    while each := next(slots, None):
+        due = max(each.due, room_at(budget, starts) or each.due)
+        if waits or due == each.due:
+            starts.append(due)
+            yield each._replace(due=due)
+        else:
+            slots = due_slots(schedule, now, due)
 
 
 def count_upcoming(schedule: Schedule, start: int, end: int) -> int:
-    """How many slots of a new schedule lie from one second to before another, and are within `max_runs`."""
-    found, most = count_slots(schedule, start - 1, end - 1), schedule.definition.policy.max_runs
-    return found if most is None else min(found, most)
+    """How many slots of a new schedule lie from one second to before another, within its budget and `max_runs`."""
+    policy = schedule.definition.policy
+    if policy.max_starts:
+        return sum(1 for _ in takewhile(lambda each: each.due < end, upcoming_slots(schedule, start, start)))
+    found = count_slots(schedule, start - 1, end - 1)
+    return found if policy.max_runs is None else min(found, policy.max_runs)
 
 
 def _overdue(schedule: Schedule, now: int) -> Iterator[int]:

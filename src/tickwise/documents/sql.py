@@ -1,6 +1,6 @@
 """Tables of an SQL database: the statements, and the columns that they need.
 
-`{p1}` is the first parameter of a statement: `$1` in PostgreSQL, `?1` in SQLite, `%(p1)s` in MySQL. The first two
+`{p1}` is the first parameter of a statement: `$1` in PostgreSQL, `:p1` in SQLite, `%(p1)s` in MySQL. The first two
 are always the key and the owner; parameters 3 to 5 of `is_untouched` are the facts as they were locked.
 """
 

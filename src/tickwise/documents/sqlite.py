@@ -19,7 +19,7 @@ from .sql import SqlJobStore, TableDialect, Write
 
 T = TypeVar("T")
 _LOCK_TIMEOUT = 60.0  # seconds
-_LOCK = "UPDATE {table} SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = ?2 WHERE {key} = ?1"
+_LOCK = "UPDATE {table} SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = :p2 WHERE {key} = :p1"
 _ISO = "%Y-%m-%dT%H:%M:%fZ"
 
 
@@ -27,12 +27,12 @@ class SqliteJobStore(SqlJobStore):
     """The rows of a table in a file."""
 
     dialect = TableDialect(
-        parameter="?{}",
+        parameter=":p{}",
         same="IS",
         at="julianday({})",
         now="julianday('now')",
         shown_now=f"strftime('{_ISO}', 'now')",
-        later=f"strftime('{_ISO}', 'now', ?3)",
+        later=f"strftime('{_ISO}', 'now', :p3)",
         seconds_left="(julianday({}) - julianday('now')) * 86400.0",
         types={
             "sleep_until": "text",
@@ -92,9 +92,9 @@ class SqliteJobStore(SqlJobStore):
 
     def _lock_in_thread(self, count: int, owner: str, length: str) -> list[dict[str, Any]]:
         with self._transaction() as connection:
-            due = connection.execute(f"{self._statements['due']} LIMIT ?1", (count,)).fetchall()
+            due = connection.execute(f"{self._statements['due']} LIMIT :p1", _by_name((count,))).fetchall()
             for row in due:
-                connection.execute(self._statements["lock"], (row[self._key], owner, length))
+                connection.execute(self._statements["lock"], _by_name((row[self._key], owner, length)))
         return [dict(row) for row in due]
 
     async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
@@ -102,7 +102,7 @@ class SqliteJobStore(SqlJobStore):
 
     def _execute_in_thread(self, writes: Sequence[Write]) -> list[bool]:
         with self._transaction() as connection:
-            return [connection.execute(statement, values).rowcount > 0 for statement, values in writes]
+            return [connection.execute(statement, _by_name(values)).rowcount > 0 for statement, values in writes]
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -117,14 +117,14 @@ class SqliteJobStore(SqlJobStore):
         connection.execute("COMMIT")
 
     async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
-        rows = await self._in_thread(lambda: self._connection.execute(statement, values).fetchall())
+        rows = await self._in_thread(lambda: self._connection.execute(statement, _by_name(values)).fetchall())
         return [dict(row) for row in rows]
 
     async def _execute(self, statement: str, *values: Any) -> bool:
-        return await self._in_thread(lambda: self._connection.execute(statement, values).rowcount > 0)
+        return await self._in_thread(lambda: self._connection.execute(statement, _by_name(values)).rowcount > 0)
 
     async def _columns(self) -> set[str]:
-        rows = await self._fetch("SELECT name FROM pragma_table_info(?1)", self._table)
+        rows = await self._fetch("SELECT name FROM pragma_table_info(:p1)", self._table)
         return {row["name"] for row in rows}
 
     def _encode_time(self, time: datetime | None) -> str | None:
@@ -135,3 +135,8 @@ class SqliteJobStore(SqlJobStore):
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _by_name(values: Sequence[Any]) -> dict[str, Any]:
+    """The values by the names of their places."""
+    return {f"p{number}": value for number, value in enumerate(values, 1)}

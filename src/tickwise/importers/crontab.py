@@ -24,6 +24,11 @@ _OF_CRON = frozenset(
 _OUTPUT_GONE = re.compile(r">\s*/dev/null|&>")
 _LEGEND = re.compile(r"\s*(?:m|min|minute)\s+(?:h|hour)\b", re.IGNORECASE)
 _MAX_DESCRIPTION = 200
+_RECIPIENTS = re.compile(r"[A-Za-z0-9_.+@%-]+(?:, *[A-Za-z0-9_.+@%-]+)*")
+_MAIL = """\
+PATH="$PATH:/usr/sbin:/usr/lib"
+printf 'To: {to}\\nSubject: %s failed\\n\\n%s\\n' "$TICKWISE_JOB" "$TICKWISE_ERROR" | sendmail -i -- {each}
+"""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -79,8 +84,8 @@ def _general_notes(jobs: list[ImportedJob], mail: Mapping[str, str]) -> Iterator
         )
     if mail:
         yield (
-            f"cron mails output to {', '.join(mail)}; Tickwise keeps it in the run's log, and the settings "
-            "notify_command and notify_webhook tell of failures"
+            f"cron mails what jobs print to {', '.join(mail)}; Tickwise keeps it in the run's log, and mails "
+            "failures where MAILTO names somebody; [notify] in the settings tells of lost and missed runs, too"
         )
     if silent := sum(bool(_OUTPUT_GONE.search(str(job.fields))) for job in jobs):
         yield f"{silent} of {len(jobs)} jobs send their output to /dev/null; a run's log would keep it"
@@ -133,7 +138,7 @@ def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: J
     where = file.settings.get("CRON_TZ") or file.options.timezone or file.options.machine_zone
     rules = None
     if entry.times == "@reboot":
-        notes.append("Tickwise starts nothing when a machine starts: this job has no schedule, and runs by hand")
+        fields["on_start"] = True
     else:
         times = NICKNAMES.get(entry.times, entry.times)
         if times.startswith("@"):
@@ -170,9 +175,20 @@ def _settings_fields(settings: Mapping[str, str], notes: list[str]) -> Iterator[
             env[key] = value
     if env:
         yield "env", env
+    if recipients := settings.get("MAILTO"):
+        if _RECIPIENTS.fullmatch(recipients) and not recipients.startswith("-"):
+            yield "on", {"failure": {"script": _mail_script(recipients)}}
+        else:
+            notes.append(f"MAILTO={recipients[:60]} is no list of addresses: nobody is told of failures")
     if "CRON_TZ" in settings:
         notes.append("CRON_TZ: cronie reads it as here; Debian's cron would fire in the machine's zone")
     minutes = settings.get("RANDOM_DELAY", "0")
     if minutes.isascii() and minutes.isdigit() and 0 < int(minutes[:5]) <= 1_440:
         yield "jitter", f"{int(minutes)}m"
         notes.append("RANDOM_DELAY: cronie draws one delay for all; `jitter` draws one for each slot")
+
+
+def _mail_script(recipients: str) -> str:
+    """Mail a failure by the program that cron mails output with."""
+    each = recipients.replace(" ", "").split(",")
+    return _MAIL.format(to=", ".join(each).replace("%", "%%"), each=" ".join(each))

@@ -1,6 +1,8 @@
 """`OnCalendar=` of systemd.time(7) as a cron text: the same seconds, named by six or seven fields."""
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..core.cron.zone import zone_names
 from ..core.errors import InputError
@@ -23,11 +25,24 @@ _SHORTHANDS = {
 _WEEKDAYS = re.compile(r"[A-Za-z]{3,9}(?:(?:\.\.|-|,)[A-Za-z]{3,9})*,?")
 _DATE = re.compile(r"(?:(?P<year>[\d*.,/]+)-)?(?P<month>[\d*.,/]+)(?P<from>[-~])(?P<day>[\d*.,/]+)")
 _TIME = re.compile(r"(?P<hour>[\d*.,/]+):(?P<minute>[\d*.,/]+)(?::(?P<second>[\d*.,/]+))?")
+_FRACTION = re.compile(r"(?<!\.)\.(?!\.)")
+_SECONDS = re.compile(
+    r"(?P<first>\d{1,2}(?:\.\d{1,6})?)(?:\.\.(?P<last>\d{1,2}(?:\.\d{1,6})?))?(?:/(?P<step>\d{1,2}(?:\.\d{1,6})?))?"
+)
+_MICRO = 1_000_000
 _PART = re.compile(r"(?:\*|(?P<first>\d{1,4})(?:\.\.(?P<last>\d{1,4}))?)(?:/(?P<step>\d{1,4}))?")
 _LAST_YEAR = 2_099
 
 
-def to_cron(text: str) -> tuple[str, str | None]:
+class CalendarTimes(NamedTuple):
+    """A calendar as Tickwise reads it."""
+
+    cron: str
+    timezone: str | None  # none: the calendar names none
+    is_rounded: bool = False  # whether fractions of seconds were cut off
+
+
+def to_cron(text: str) -> CalendarTimes:
     """The cron text, and the zone if the text names one."""
     words = text.split()
     where = None
@@ -37,7 +52,7 @@ def to_cron(text: str) -> tuple[str, str | None]:
         words = _SHORTHANDS.get(words[0].lower(), words[0]).split()
     weekdays, year, month, day = "*", "*", "*", "*"
     hour, minute, second = "0", "0", "0"
-    seen = 0
+    seen, is_rounded = 0, False
     if words and _WEEKDAYS.fullmatch(words[0]):
         weekdays = _weekday_field(words.pop(0))
         seen += 1
@@ -50,14 +65,18 @@ def to_cron(text: str) -> tuple[str, str | None]:
     if words and (time := _TIME.fullmatch(words[0])):
         words.pop(0)
         seen += 1
-        hour, minute, second = (_field(time[name] or "0", name) for name in ("hour", "minute", "second"))
+        is_rounded = bool(_FRACTION.search(time["second"] or ""))
+        hour, minute = _field(time["hour"], "hour"), _field(time["minute"], "minute")
+        second = (_whole_seconds if is_rounded else _second_field)(time["second"] or "0")
     if words or not seen:
         raise InputError(f"OnCalendar={text[:60]} cannot be read")
     both = "&" if weekdays != "*" and not day.startswith("*") else ""
     cron = f"{minute} {hour} {day} {month} {weekdays}{both}"
     if year != "*":
-        return f"{second} {cron} {year}", where
-    return cron if second == "0" else f"{second} {cron}", where
+        cron = f"{second} {cron} {year}"
+    elif second != "0":
+        cron = f"{second} {cron}"
+    return CalendarTimes(cron, where, is_rounded)
 
 
 def _weekday_field(text: str) -> str:
@@ -74,9 +93,7 @@ def _field(text: str, name: str) -> str:
     for part in text.split(","):
         found = _PART.fullmatch(part)
         if not found:
-            raise InputError(
-                f"{name} {part[:20]!r} cannot be read" + (": a job runs at whole seconds" if "." in part else "")
-            )
+            raise InputError(f"{name} {part[:20]!r} cannot be read")
         if found["first"] is None:
             if found["step"]:
                 raise InputError(f"{name} {part[:20]!r} has a step and no beginning, which systemd refuses")
@@ -90,15 +107,48 @@ def _field(text: str, name: str) -> str:
     return "*" if "*" in parts else ",".join(parts)
 
 
+def _second_field(text: str) -> str:
+    return _field(text, "second")
+
+
+def _whole_seconds(text: str) -> str:
+    """The seconds in which the named instants lie: `0/1.5` fires in 0, 1, 3, 4, 6 and so on."""
+    seconds: set[int] = set()
+    for part in text.split(","):
+        found = _SECONDS.fullmatch(part)
+        if not found:
+            raise InputError(f"second {part[:20]!r} cannot be read")
+        first, last, step = (round(float(found[name] or 0) * _MICRO) for name in ("first", "last", "step"))
+        if not found["last"]:
+            last = 60 * _MICRO - 1 if step else first
+        if not first <= last < 60 * _MICRO or (found["step"] and not step):
+            raise InputError(f"second {part[:20]!r} names no second of a minute")
+        seconds.update(_seconds_of(first, last, step or _MICRO))
+    return "*" if len(seconds) == 60 else ",".join(map(str, sorted(seconds)))
+
+
+def _seconds_of(first: int, last: int, step: int) -> Iterable[int]:
+    """The seconds of `first` and each step after it, which are microseconds."""
+    if step > _MICRO:
+        return (instant // _MICRO for instant in range(first, last + 1, step))
+    newest = first + (last - first) // step * step
+    return range(first // _MICRO, newest // _MICRO + 1)
+
+
 def _from_end(text: str) -> str:
-    """Days counted from the month's end: `~01` is the last, `~07/1` each of the last seven."""
+    """Days counted from the month's end: `~01` is the last, `~01..03` and `~03/1` are the last three."""
     days: set[int] = set()
     for part in text.split(","):
         found = _PART.fullmatch(part)
-        if not found or found["first"] is None or found["last"] is not None:
-            raise InputError(f"~{part[:20]} cannot be read: name one day from the end, or one with a step")
-        first, step = int(found["first"]), int(found["step"] or 0)
-        days.update(range(first, 0, -step) if step else (first,))
+        if not found:
+            raise InputError(f"~{part[:20]} cannot be read: name days from the end, a range of them, or a step")
+        if found["first"] is None:
+            return "*"
+        first, last, step = int(found["first"]), int(found["last"] or found["first"]), int(found["step"] or 0)
+        if found["last"]:
+            days.update(range(first, last + 1, step or 1))
+        else:
+            days.update(range(first, 0, -step) if step else (first,))
     if not days or min(days) < 1 or max(days) > 31:
         raise InputError(f"~{text[:20]} names no day of a month")
     return ",".join("L" if day == 1 else f"L-{day - 1}" for day in sorted(days, reverse=True))

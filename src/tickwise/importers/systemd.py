@@ -126,8 +126,10 @@ def _read_times(
     calendar = timer.get("OnCalendar", [])
     entries: list[Any] = []
     for text in calendar:
-        cron, zone_of_text = to_cron(text)
-        entries.append(cron if zone_of_text is None else {"cron": cron, "timezone": zone_of_text})
+        times = to_cron(text)
+        entries.append(times.cron if times.timezone is None else {"cron": times.cron, "timezone": times.timezone})
+        if times.is_rounded:
+            notes.append(f"OnCalendar={text[:60]}: a job runs at whole seconds, so fractions are cut off")
     intervals = [*timer.get("OnUnitActiveSec", []), *timer.get("OnUnitInactiveSec", [])]
     for text in intervals:
         entries.append({"every": format_duration(max(1, int(_seconds(text))))})
@@ -250,7 +252,7 @@ class SystemdRules:
         """Ask for a few times, then for more and more: few are asked for in full."""
         number = 100
         while found := [second for second in self._ask(text, start, number) if second < end]:
-            yield from found
+            yield from (second for second in found if second >= start)  # a fraction of the base may come first
             if len(found) < number:
                 return
             start, number = found[-1] + 1, min(10_000, number * 10)

@@ -19,6 +19,7 @@ from ..core.step_waits import MAX_DEPTH, ChildKey, StepWait
 from ..core.timeparse import format_duration
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow
+from ..trace_context import current_traceparent
 from .context import as_text
 from .executors.result import AttemptResult, failed
 from .look import looked, still_waits
@@ -57,7 +58,9 @@ class ChildRuns:
 
     async def begin(self, wait: StepWait, params: Mapping[str, Any]) -> str:
         """ConflictError while its job has no free lane; InputError if it cannot be a run of that job."""
-        asked = Enqueue(wait.job, Trigger.STEP, params, key=wait.key, by=f"run {self._run}")
+        asked = Enqueue(
+            wait.job, Trigger.STEP, params, key=wait.key, by=f"run {self._run}", traceparent=current_traceparent()
+        )
         return (await self._store.enqueue([asked]))[0].id
 
     async def outputs(self, child: RunRow) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -77,10 +78,17 @@ class Execution:
         return self._run(lease) if self._telemetry is None else self._run_watched(lease, self._telemetry)
 
     async def _run_watched(self, lease: Lease, telemetry: Telemetry) -> AttemptResult:
-        with telemetry.attempt(lease) as watch:
+        with telemetry.attempt(lease, await self._caller_of(lease)) as watch:
             ended = await self._run(lease)
             watch.end(ended)
             return ended
+
+    async def _caller_of(self, lease: Lease) -> str:
+        """The trace that asked for a run. Only who traces reads it, so no lease carries it."""
+        with suppress(TickwiseError):
+            row = await self._store.insights.run(lease.id) if lease.slot is None else None
+            return row.traceparent if row else ""
+        return ""
 
     def _run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         function = self._functions.get(lease.job.name)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..core.definition import Ticking
 from ..core.model import Schedule
 from ..core.upcoming import looks
+from ..extras import packages_of
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO
@@ -120,7 +121,8 @@ class LocalTicker:
     def _look_ahead(self, schedules: Sequence[Schedule], second: int) -> None:
         self._until = second + self._lookahead
         if schedules and self.forecast is None:
-            from .forecast import Forecast  # noqa: PLC0415  (it loads NumPy: only for those who tick by themselves)
+            with packages_of("server", "local ticking"):
+                from .forecast import Forecast  # noqa: PLC0415  (NumPy: only for those who tick by themselves)
 
             self.forecast = Forecast(lookahead=self._lookahead, walk=looks)
         if self.forecast:

@@ -1,6 +1,6 @@
 """The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention.
 
-Blackouts whose writer vanished half way are brought into force.
+Blackouts whose writer vanished half way are brought into force, and a pause of everything ends when it is to.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,6 +15,7 @@ _log = get_logger()
 _MIN_DELAY, _MAX_DELAY = 0.01, 1.0  # seconds; the second, until the end of a lease is noticed
 _PRUNE_BATCH = 1_000
 _BLACKOUTS_EVERY = 15.0
+_PAUSE_EVERY = 2.0
 
 
 class Reaper:
@@ -65,5 +66,10 @@ def upkeep(
             _log.info("blackouts brought into force")
         return _BLACKOUTS_EVERY
 
+    async def pause() -> float:
+        if await store.end_pause():
+            _log.info("the pause of everything has ended by itself")
+        return _PAUSE_EVERY
+
     reaper = Reaper(store, lease=lease, steady_for=steady_for)
-    return {"reaper": reaper.turn, "pruner": Pruner(store, keep=keep).turn, "blackouts": blackouts}
+    return {"reaper": reaper.turn, "pruner": Pruner(store, keep=keep).turn, "blackouts": blackouts, "pause": pause}

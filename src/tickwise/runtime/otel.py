@@ -1,8 +1,10 @@
-"""OpenTelemetry: a trace of each attempt, with its steps and a link to the decision that made the run; metrics.
+"""OpenTelemetry: a trace of each attempt, with its steps and links to what made the run; metrics.
 
-The span of an attempt is current while it is executed, so spans of a function are its children. A
-decision has a trace of its own: a run may wait for hours, and an attempt may follow a day later elsewhere. Only
-the API of OpenTelemetry is imported here; `set_up` takes the SDK if the program has configured none.
+The span of an attempt is current while it is executed, so spans of a function are its children. It is the root of
+its trace: a run may wait for hours, and an attempt may follow a day later elsewhere. The decision that made the
+run is a span of the caller's trace, if somebody asked for the run in one, else a trace of its own. Each attempt
+has links to the decision and to the caller. Only the API of OpenTelemetry is imported here; `set_up` takes the SDK
+if the program has configured none.
 """
 
 import os
@@ -14,7 +16,7 @@ from typing import Any
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ..clock import microseconds
@@ -71,12 +73,13 @@ class OpenTelemetry:
         self._jobs: set[str] = set()
 
     @contextmanager
-    def attempt(self, lease: Lease) -> Iterator["_AttemptSpan"]:
+    def attempt(self, lease: Lease, caller: str) -> Iterator["_AttemptSpan"]:
         """The span of an attempt, current as long as the block lasts."""
-        decision = self._decision(lease)
+        asked_in = _PROPAGATOR.extract({"traceparent": caller}, Context())
+        causes = self._decision(lease, asked_in), get_current_span(asked_in).get_span_context()
         span = self._tracer.start_span(
             f"run {lease.job.name}", context=Context(), kind=SpanKind.CONSUMER, attributes=_attributes(lease),
-            links=[Link(decision)] if decision else [],
+            links=[Link(cause) for cause in causes if cause and cause.is_valid],
         )  # fmt: skip
         watch = _AttemptSpan(span)
         try:
@@ -87,13 +90,13 @@ class OpenTelemetry:
             span.end()
             self._measure(lease, watch.outcome)
 
-    def _decision(self, lease: Lease) -> SpanContext | None:
+    def _decision(self, lease: Lease, asked_in: Context) -> SpanContext | None:
         """The decision that made the run; of a later attempt only if the first one was executed here."""
         if lease.attempt > 1:
             return self._decisions.get(lease.id)
         began = lease.due_at if lease.slot is None else min(lease.slot * MICRO, lease.due_at)
         span = self._tracer.start_span(
-            f"decide {lease.job.name}", context=Context(), start_time=began * _NANO, attributes=_attributes(lease)
+            f"decide {lease.job.name}", context=asked_in, start_time=began * _NANO, attributes=_attributes(lease)
         )
         span.end(lease.due_at * _NANO)
         found = self._decisions[lease.id] = span.get_span_context()

@@ -19,8 +19,8 @@ class AttemptWatch(Protocol):
 class Telemetry(Protocol):
     """Watches attempts. It must not raise."""
 
-    def attempt(self, lease: Lease) -> AbstractContextManager[AttemptWatch]:
-        """Entered in the context in which the attempt is executed."""
+    def attempt(self, lease: Lease, caller: str) -> AbstractContextManager[AttemptWatch]:
+        """Entered in the context of the attempt's execution; `caller` is the trace that asked for its run."""
 
     def variables(self) -> Mapping[str, str]:
         """What a program needs to join the trace of its attempt; called in the context of that."""

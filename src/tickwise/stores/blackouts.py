@@ -1,31 +1,41 @@
 """All blackouts of a store, and how they come to be in force for the schedules of the jobs they are for (ADR 73).
 
 The list is one text, each time written over the version that was read. What a pass asks is in the state of each
-schedule, so a claim, a commit and a compare-and-set need to know nothing of the list. Who writes the list, or
-defines a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more.
-So of a list and a job that are written at the same time, the later finds the other. A node finishes what another
-has begun, by the version that was last in force everywhere.
+schedule, so a claim, a commit and a compare-and-set need to know nothing of the list. Every writer of the list, or
+of a job, then brings schedules in line with it, and reads it again: if it was written meanwhile, once more. So if
+a list and a job are written at the same time, the later writer finds what the other wrote. A node finishes what
+another has begun, by the version that was last in force everywhere.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..core.blackout import Blackout, blackouts_of
-from ..core.change import BlackoutsSet
+from ..core.change import BlackoutsSet, Change
 from ..core.codec import decode_blackouts, encode_blackouts
 from ..core.errors import InputError
 from ..core.model import Schedule
+from .access_contract import Access
+from .insights_contract import Insights
 from .pages import all_pages
 from .records import MICRO, JobRow, ScheduleFilter
-
-if TYPE_CHECKING:
-    from .contract import Store
 
 MAX_BLACKOUTS = 200
 _LIST, _IN_FORCE = "blackouts", "blackouts in force"
 _PAGE_SIZE, _BATCH_SIZE = 1_000, 16
+
+
+class ChangeableStore(Protocol):
+    """What of a store is needed here: the contract of stores builds on this module."""
+
+    insights: Insights
+    access: Access
+
+    async def now(self) -> int: ...
+
+    async def change(self, schedule: str, change: Change) -> Schedule: ...
 
 
 class BlackoutList(NamedTuple):
@@ -35,13 +45,13 @@ class BlackoutList(NamedTuple):
     blackouts: tuple[Blackout, ...]
 
 
-async def read_blackouts(store: "Store") -> BlackoutList:
+async def read_blackouts(store: ChangeableStore) -> BlackoutList:
     kept = await store.access.text(_LIST)
     return BlackoutList(kept.version, decode_blackouts(kept.text)) if kept else BlackoutList(0, ())
 
 
 async def write_blackouts(
-    store: "Store", change: Callable[[tuple[Blackout, ...], int], Sequence[Blackout]]
+    store: ChangeableStore, change: Callable[[tuple[Blackout, ...], int], Sequence[Blackout]]
 ) -> BlackoutList:
     """Change the list, and bring it into force; when this returns, no pass goes by the list before."""
     while True:
@@ -55,7 +65,7 @@ async def write_blackouts(
     return BlackoutList(known.version + 1, wanted)
 
 
-async def finish_blackouts(store: "Store") -> bool:
+async def finish_blackouts(store: ChangeableStore) -> bool:
     """Bring the list into force for all schedules, unless it is; whether there was something to do."""
     listed, done = await store.access.text(_LIST), await store.access.text(_IN_FORCE)
     if listed is None or (done and int(done.text) >= listed.version):
@@ -65,7 +75,7 @@ async def finish_blackouts(store: "Store") -> bool:
     return True
 
 
-async def enforce_blackouts(store: "Store", job: str | None = None) -> int:
+async def enforce_blackouts(store: ChangeableStore, job: str | None = None) -> int:
     """Bring the schedules of a job, or all, in line with the list; the version that they are in line with."""
     known = -1
     while (listed := await read_blackouts(store)).version != known:
@@ -75,10 +85,10 @@ async def enforce_blackouts(store: "Store", job: str | None = None) -> int:
     return known
 
 
-async def _enforce(store: "Store", blackouts: Sequence[Blackout], job: str | None) -> None:
+async def _enforce(store: ChangeableStore, blackouts: Sequence[Blackout], job: str | None) -> None:
     now, insights = await store.now() // MICRO, store.insights
     wanted = {each.definition.name: blackouts_of(blackouts, each.definition.name, each.definition.labels, now)
-              for each in await _jobs(store, job)}  # fmt: skip
+              for each in await _wanted_jobs(store, job)}  # fmt: skip
     rows = await all_pages(lambda after: insights.schedules(ScheduleFilter(job=job), after, _PAGE_SIZE))
     changes = [
         (row.schedule.name, wanted.get(row.schedule.job, ()))
@@ -89,14 +99,14 @@ async def _enforce(store: "Store", blackouts: Sequence[Blackout], job: str | Non
         await asyncio.gather(*(_set(store, *each) for each in changes[first : first + _BATCH_SIZE]))
 
 
-async def _jobs(store: "Store", job: str | None) -> Sequence[JobRow]:
+async def _wanted_jobs(store: ChangeableStore, job: str | None) -> Sequence[JobRow]:
     if job is not None:
         row = await store.insights.job(job)
         return [row] if row else []
     return await all_pages(lambda after: store.insights.jobs(after, _PAGE_SIZE))
 
 
-async def _set(store: "Store", schedule: str, blackouts: tuple[Blackout, ...]) -> Schedule | None:
+async def _set(store: ChangeableStore, schedule: str, blackouts: tuple[Blackout, ...]) -> Schedule | None:
     with suppress(InputError):  # it was deleted meanwhile
         return await store.change(schedule, BlackoutsSet(blackouts))
     return None

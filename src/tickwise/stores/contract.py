@@ -48,6 +48,7 @@ from ..core.states import RunState
 from . import validation
 from .access_contract import Access
 from .blackouts import enforce_blackouts
+from .event_listeners import note_listeners
 from .insights_contract import Insights
 from .records import (
     Enqueue,
@@ -124,7 +125,9 @@ class Store(ABC):
         changes nothing (S28). Returns the schedules that changed. What the job depends on (`after`) must exist and
         must not lead back to it (S35). Blackouts that are for the job are in force when this returns (S62).
         """
-        changed = await self._define(validation.checked_job(job, source), source, over)
+        checked = validation.checked_job(job, source)
+        await note_listeners(self, checked)
+        changed = await self._define(checked, source, over)
         await enforce_blackouts(self, job.name)
         return changed
 
@@ -134,7 +137,9 @@ class Store(ABC):
         `extra` has the job's name and these schedules; nothing else of it counts. Those of the source that it
         lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
         """
-        changed = await self._extend(validation.checked_job(extra, source), source, over)
+        checked = validation.checked_job(extra, source)
+        await note_listeners(self, checked)
+        changed = await self._extend(checked, source, over)
         await enforce_blackouts(self, extra.name)
         return changed
 
@@ -162,10 +167,17 @@ class Store(ABC):
         return await self._change(schedule, change)
 
     async def pause(self, pause: Pause | None) -> None:
-        """Pause everything, or resume: no job is claimed meanwhile, and the interval is kept (S29)."""
+        """Pause everything, or resume: no job is claimed meanwhile, and the interval is kept (S29).
+
+        A second pause changes when the first ends (S66).
+        """
         if pause is not None:
             validation.check_pause(pause)
         await self._pause(pause)
+
+    @abstractmethod
+    async def end_pause(self) -> bool:
+        """End a pause of everything whose time has come, as of that time (S66); whether there was one."""
 
     async def tick(
         self,

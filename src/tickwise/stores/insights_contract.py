@@ -54,6 +54,11 @@ class Insights(ABC):
         pages.check_page_size(limit)
         return await self._jobs(after or "", limit) if validation.can_exist(after) else Page(())
 
+    async def jobs_named(self, names: Sequence[str]) -> dict[str, JobRow]:
+        """Those of some names that there are."""
+        possible = [name for name in dict.fromkeys(names) if validation.can_exist(name)]
+        return {row.definition.name: row for row in await self._jobs_named(possible)} if possible else {}
+
     async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
         """The names of those that `define` would leave as they are (S28). A store that cannot tell names none."""
         kept = validation.valid_jobs(jobs, source)
@@ -145,6 +150,16 @@ class Insights(ABC):
         validation.check_instant(end, "the end of a timeline")
         return await self._timeline(start, end, limit)
 
+    async def ended(self, jobs: frozenset[str], since: int, limit: int = 1_000) -> tuple[RunRow, ...]:
+        """Runs of these jobs that have ended at or after an instant (microseconds), the oldest end first.
+
+        As in `changes_since`, ends become visible slightly after their instant.
+        """
+        pages.check_page_size(limit)
+        validation.check_instant(since, "the time since which runs have ended")
+        names = sorted(filter(validation.can_exist, jobs))
+        return await self._ended(names, since, limit) if names else ()
+
     async def recent(
         self, schedules: Sequence[str], limit: int = 12, before: int | None = None
     ) -> Mapping[str, RecentSlots]:
@@ -187,6 +202,9 @@ class Insights(ABC):
     @abstractmethod
     async def _jobs(self, after: str, limit: int, /) -> Page[JobRow]: ...
 
+    @abstractmethod
+    async def _jobs_named(self, names: Sequence[str], /) -> list[JobRow]: ...
+
     async def _as_written(self, jobs: Sequence[JobDefinition], source: str, /) -> frozenset[str]:
         del jobs, source
         return frozenset()
@@ -228,6 +246,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def _timeline(self, start: int, end: int, limit: int, /) -> tuple[RunRow, ...]: ...
+
+    @abstractmethod
+    async def _ended(self, jobs: Sequence[str], since: int, limit: int, /) -> tuple[RunRow, ...]: ...
 
     @abstractmethod
     async def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]: ...

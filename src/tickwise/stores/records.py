@@ -95,6 +95,7 @@ class Enqueue:
     key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
     queue: str | None = None  # of this run, instead of the job's
     priority: int | None = None  # the same
+    traceparent: str = ""  # of the caller (W3C), for those who trace its attempts
 
 
 class Enqueued(NamedTuple):
@@ -207,6 +208,7 @@ class PauseInterval(NamedTuple):
     by: str
     reason: str
     until: int | None
+    resumes_at: int | None = None  # when it ends by itself, if it is open and does (S66)
 
 
 class Page(NamedTuple, Generic[T]):
@@ -280,6 +282,7 @@ class RunRow:
     requires: str = ""  # what a worker must offer to execute it (S46)
     hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
     waits_for: str = ""  # what its steps wait for, while it needs no worker (S74)
+    traceparent: str = ""  # of the caller that asked for it (W3C)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,7 @@ class ScheduleFilter:
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
     names: frozenset[str] | None = None  # one of these
+    deadline: bool = False  # only those that have deadlines, once a pass has looked at them
 
 
 @dataclass(frozen=True, slots=True)

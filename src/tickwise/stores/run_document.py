@@ -62,7 +62,7 @@ def row_of(cache: DigestCache, run: Document) -> RunRow:
         id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(cache, run),
         state=RunState(run["state"]), params=shown_params(run.get("params")), result=shown(run.get("result")),
         error=run.get("error", ""), cancelling=run["cancelling"], by=run.get("by", ""),
-        waits_for=run.get("waits_for", ""),
+        waits_for=run.get("waits_for", ""), traceparent=run.get("traceparent", ""),
         hand_over=hand_over_of(run),
     )  # fmt: skip
 

@@ -57,6 +57,7 @@ UNREADABLE_URL = (
 MAX_SECOND = 253_402_300_800  # the first second of the year 10000, which no calendar here has
 _MAX_NUMBER = (1 << 63) - 1
 _MAX_ENQUEUE = 10_000  # runs of one call
+_LONGEST_TRACEPARENT = 100  # characters; those of today have 55
 _MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_SPAN = 10_000_000  # minutes or hours
 _MAX_BINS = 10_000
@@ -238,6 +239,7 @@ def _checked_enqueue(one: Enqueue) -> Enqueue:
     if one.trigger not in _TRIGGERS_OF_ENQUEUE:
         raise InputError(f"a run is enqueued by code or triggered by hand, but the trigger is {one.trigger}")
     check_text(one.by, "the name of who asks", LONGEST_WORDS)
+    check_text(one.traceparent, "a traceparent", _LONGEST_TRACEPARENT)
     if one.key is not None:
         check_text(one.key, "a key", LONGEST_KEY)
     if one.key_ttl is not None:

@@ -14,6 +14,7 @@ from . import (
     bulk,
     calendars,
     dashboard,
+    deadlines,
     decisions,
     definitions,
     doctor,
@@ -43,7 +44,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
+    logs, sources, jobs, times, deadlines, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

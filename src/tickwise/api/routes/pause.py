@@ -5,11 +5,11 @@ from ..context import Context, RequestContext
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.fleet import GlobalPauseResponse, PauseStatusResponse
-from ..schemas.schedules import PauseAllRequest
+from ..schemas.schedules import PauseRequest
 
 router = Router("everything")
 _MAX_HISTORY = 100
-_NO_REASON = PauseAllRequest()
+_NO_REASON = PauseRequest()
 
 
 @router.get("/pause", AccessRole.VIEWER, response_model=PauseStatusResponse)
@@ -19,10 +19,10 @@ async def pause_of_everything(context: Context) -> PauseStatusResponse:
 
 
 @router.put("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
-async def pause_everything(context: Context, body: PauseAllRequest = _NO_REASON) -> PauseStatusResponse:
-    """Decide no slot of any schedule until resumed (S29)."""
-    await context.tickwise.pause(reason=body.reason, by=context.identity.name)
-    await context.audit("everything.pause", "everything", None, {"reason": body.reason})
+async def pause_everything(context: Context, body: PauseRequest = _NO_REASON) -> PauseStatusResponse:
+    """Decide no slot of any schedule until resumed, or until a time (S29, S66)."""
+    await context.tickwise.pause(reason=body.reason, by=context.identity.name, until=body.until)
+    await context.audit("everything.pause", "everything", None, {"reason": body.reason, "until": body.until})
     return await _pause_status(context)
 
 
@@ -40,4 +40,5 @@ async def _pause_status(context: RequestContext) -> PauseStatusResponse:
 
 
 def _pause_response(one: PauseInterval) -> GlobalPauseResponse:
-    return GlobalPauseResponse.model_validate({**one._asdict(), "at": second(one.at), "until": second(one.until)})
+    times = {"at": second(one.at), "until": second(one.until), "resumes_at": second(one.resumes_at)}
+    return GlobalPauseResponse.model_validate({**one._asdict(), **times})

@@ -16,6 +16,7 @@ from ...core.payload import shown
 from ...core.step_outputs import item_of
 from ...core.step_waits import StepWait, is_answer
 from ...core.timeparse import parse_duration, to_datetime
+from ...trace_context import current_traceparent
 from ..context import Context
 from ..problems import Refusal, about_field, zone_of
 from ..routing import Router
@@ -106,7 +107,9 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
     else:
         if not body.in_blackout:
             await context.operations.refuse_in_blackout(before.job)
-        enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
+        enqueue = Enqueue(
+            before.job, Trigger.MANUAL, before.params, by=context.identity.name, traceparent=current_traceparent()
+        )
         made, _ = await context.operations.enqueue(enqueue)
         again = await context.tickwise.runs.get(made.id)
     step = {} if body.from_step is None else {"from_step": body.from_step}

@@ -52,14 +52,15 @@ class AttentionResponse(ResponseModel):
     summary: str = Field(examples=["6 things need you."])
     schedules: int
     well: int = Field(description="Schedules that have no item.")
-    items: list[AttentionItemResponse] = Field(description="The worst first.")
+    count: int = Field(description="How many things need a person.")
+    items: list[AttentionItemResponse] = Field(description="The worst of them first, at most `limit`.")
     more: bool = Field(description="Whether there are more than these.")
 
 
 def status_response(found: Status) -> AttentionResponse:
     return AttentionResponse(
         now=to_datetime(found.now), summary=found.summary, schedules=found.schedules, well=found.well,
-        items=[_item(item) for item in found.items], more=found.more,
+        count=found.count, items=[_item(item) for item in found.items], more=found.more,
     )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ class GlobalPauseResponse(ResponseModel):
     at: datetime
     by: str
     reason: str
-    until: datetime | None
+    until: datetime | None = Field(description="When it ended.")
+    resumes_at: datetime | None = Field(description="When it ends by itself, if it does.")
 
 
 class PauseStatusResponse(ResponseModel):

@@ -90,7 +90,8 @@ class SlotQuery(ZoneQuery):
 
 
 class AttentionQuery(QueryModel):
-    limit: int = Field(default=100, ge=1, le=MAX_PAGE, description="How many items at most.")
+    limit: int = Field(default=100, ge=0, le=MAX_PAGE, description="How many items at most; 0 only counts them.")
+    zone: _Text = Field(default=None, description="In which times are told; each schedule's own if left out.")
 
 
 class SlotsQuery(PageQuery):

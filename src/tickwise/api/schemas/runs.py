@@ -56,6 +56,7 @@ class RunResponse(ResponseModel):
     waits_for: str = Field(
         default="", description="What its steps wait for, while it is queued and needs no worker."
     )
+    traceparent: str = Field(default="", description="Of the caller that asked for it (W3C Trace Context).")
     hand_over: HandOverResponse | None = Field(default=None, description="Of a run that an engine executes.")
     timezone: str | None = Field(default=None, description="The schedule's; null in lists.")
 

@@ -105,11 +105,8 @@ class PatchRequest(RootModel[dict[str, Any]]):
     root: Annotated[dict[str, Any], Field(max_length=100, examples=[_PATCH])]
 
 
-class PauseAllRequest(RequestModel):
+class PauseRequest(RequestModel):
     reason: Reason = ""
-
-
-class PauseRequest(PauseAllRequest):
     until: When | None = Field(default=None, description="When it resumes by itself; null: when it is resumed.")
 
 

@@ -35,10 +35,12 @@ class RibbonResponse(ResponseModel):
     means: str
     timezone: str
     paused: bool
+    in_shadow: bool = Field(description="Another scheduler starts the job.")
     totals: dict[SlotState, int]
     good: float | None = Field(description="The share of decided slots that ran.")
     bins: list[tuple[int, dict[SlotState, int]]] = Field(description="Those that have slots.")
     reasons: dict[str, int] = Field(description="Of the skipped slots.")
+    labels: dict[str, str] = Field(description="Of the job.")
 
 
 class RibbonsResponse(ResponseModel):
@@ -72,7 +74,8 @@ def _ribbon(item: ScheduleRibbon) -> RibbonResponse:
         {
             "name": schedule.name, "job": schedule.job, "timezone": times.zone.name,
             "means": "cannot be read" if item.row.unreadable else times.explain(),
-            "paused": schedule.paused is not None, "totals": ribbon.totals, "good": ribbon.good,
-            "bins": sorted(ribbon.bins.items()), "reasons": ribbon.reasons,
+            "paused": schedule.paused is not None, "in_shadow": schedule.in_shadow,
+            "totals": ribbon.totals, "good": item.good,
+            "bins": sorted(ribbon.bins.items()), "reasons": ribbon.reasons, "labels": dict(item.labels),
         }
     )  # fmt: skip

@@ -20,7 +20,9 @@ Interval: TypeAlias = tuple[int, int]  # from one second to before another
 MADE_BY_PASSES = frozenset({Trigger.SCHEDULE, Trigger.CATCHUP, Trigger.RESTART})
 _FAR = 1 << 40
 _NOT_LOOKED = frozenset({Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY, Reason.COALESCED, Reason.STOPPED_SINCE})
-_HELD_UP = frozenset({Reason.NO_WORKER, Reason.WAITS_FOR_SUCCESS, Reason.UNREADABLE, Reason.BROKEN})
+_HELD_UP = frozenset(
+    {Reason.NO_WORKER, Reason.WAITS_FOR_SUCCESS, Reason.UNREADABLE, Reason.BROKEN, Reason.WAITS_FOR_BUDGET}
+)
 BY_HAND = frozenset(
     {Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF}
 )  # what a person has decided, which no planner decides again

@@ -127,8 +127,16 @@ class _Replay:
         added = self.ledger.schedules[name]._replace(dropped=holes)
         if stored is not None:
             made = sum(key[0] == name and run.trigger in MADE_BY_PASSES for key, run in self._known.items())
-            added = added._replace(edited_at=min(stored.edited_at, now), runs_made=max(0, stored.runs_made - made))
+            added = added._replace(
+                edited_at=min(stored.edited_at, now), runs_made=max(0, stored.runs_made - made),
+                recent_starts=self._starts_before(name, now),
+            )  # fmt: skip
         self.ledger.schedules[name] = added
+
+    def _starts_before(self, name: str, now: int) -> tuple[int, ...]:
+        """When runs of its slots were made before, for a budget of starts (S77)."""
+        own = (run for run in self._past.runs if run.schedule == name and run.trigger in MADE_BY_PASSES)
+        return tuple(sorted(run.created_at for run in own if run.created_at <= now))
 
     def _pause(self, name: str, now: int) -> None:
         self.ledger.change(name, Paused(), now)

@@ -114,6 +114,37 @@ class SimulatedStore:
                 slot = times.after(slot)
         return tuple(sorted(found))
 
+    def restore_schedule(
+        self, schedule: Schedule, now: int, last_slot: int | None, successes: Sequence[int]
+    ) -> None:
+        """A schedule as it stood elsewhere; it is looked at now."""
+        self.schedules[schedule.name] = schedule
+        self._of_job[schedule.job][schedule.name] = None
+        for needed in schedule.definition.policy.after:
+            self._needed_by[needed.schedule][schedule.name] = None
+        self._successes[schedule.name] = sorted(successes)
+        for slot in successes:
+            self._note("success", schedule.job, slot)
+        if last_slot is not None:
+            self._note("slot", schedule.name, last_slot)
+        self._wake(schedule.name, now)
+
+    def restore_run(self, run: SimulatedStoredRun) -> None:
+        """A run as it stood elsewhere, with an id of this store."""
+        run.id = str(len(self.runs) + 1)
+        self.runs[run.id] = run
+        if run.schedule is not None and run.slot is not None:
+            self._slots[run.schedule][run.slot] = run
+            self._note("slot", run.schedule, run.slot)
+        if run.active and run.lane is not None:
+            self._lanes[run.job][run.lane] = run
+        if run.trigger is Trigger.MANUAL and run.started_at is not None:
+            self._note("manual", run.job, run.started_at)
+
+    def run_of(self, schedule: str, slot: int) -> SimulatedStoredRun | None:
+        """The run of a slot."""
+        return self._slots[schedule].get(slot)
+
     def change(self, name: str, change: Change, now: int) -> ChangeResult:
         """Apply a change; the schedule is looked at in the next pass."""
         changed = apply_change(self.schedules.get(name), change, now)

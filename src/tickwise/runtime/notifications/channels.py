@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from ...core.errors import InputError, TickwiseError
+from ...extras import packages_of
 from ..executors.address import AddressPolicy
 from ..executors.group import Program, run_program
 from ..executors.log import StepLog
@@ -96,10 +97,8 @@ class AppriseChannel:
     @classmethod
     def of(cls, name: str, urls: Sequence[str]) -> "AppriseChannel":
         """InputError if apprise is not installed, or does not know an address."""
-        try:
+        with packages_of("notify", f"notify.{name}"):
             import apprise  # noqa: PLC0415  (only for those who use it)
-        except ImportError:
-            raise InputError(f"notify.{name}: apprise is not installed: pip install 'tickwise[notify]'") from None
         services = apprise.Apprise()
         for number, url in enumerate(urls, 1):
             if not services.add(url):

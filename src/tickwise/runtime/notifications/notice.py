@@ -9,6 +9,7 @@ from urllib.parse import quote
 from ...core.deadlines import LATE
 from ...core.payload import clip, first_line
 from ...core.reasons import Reason
+from ...core.simulation.deadline_forecast import DeadlineForecast
 from ...core.step_waits import approver
 from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
@@ -27,7 +28,7 @@ class Occasion(StrEnum):
     FAILURE = "failure"  # a run ended failed or lost, and will not be tried again
     RECOVERY = "recovery"  # the first success after a failure
     MISSED = "missed"  # slots that no pass decided in time, and that will not run
-    DEADLINE = "deadline"  # slots whose work had not begun or was not done by their deadline
+    DEADLINE = "deadline"  # slots that have missed a deadline, or will probably miss it
     APPROVAL = "approval"  # a step waits for a person's answer
 
 
@@ -134,6 +135,31 @@ def about_approval(asked: OpenApproval, address: str = "") -> Notice:
     key = f"notify {Occasion.APPROVAL} {asked.run} {asked.wait.key}"
     at = asked.wait.since * MICRO
     return Notice(key=key, occasion=Occasion.APPROVAL, at=at, text=text, context=context, facts=facts)
+
+
+def about_forecast(forecast: DeadlineForecast, at: int) -> Notice:
+    """A deadline that will probably be missed: one notice for each deadline of a slot."""
+    text = f"{forecast.schedule} {forecast.text}"
+    facts = {
+        "reason": forecast.reason.code,
+        "slot": iso(forecast.slot),
+        "deadline": iso(forecast.at),
+        "probability": forecast.probability,
+        "causes": [cause.text for cause in forecast.causes],
+        "advice": "See tickwise deadlines for what delays it.",
+    }
+    context = RunContext(
+        id="",
+        job=forecast.job,
+        schedule=forecast.schedule,
+        slot=forecast.slot,
+        trigger="",
+        attempt=0,
+        env=_variables(Occasion.DEADLINE, text),
+        outcome=forecast.reason.code,
+    )
+    key = f"notify forecast {forecast.schedule} {forecast.reason.code} {forecast.slot}"
+    return Notice(key=key, occasion=Occasion.DEADLINE, at=at, text=text, context=context, facts=facts)
 
 
 def about_flaps(notice: Notice, changes: int) -> Notice:

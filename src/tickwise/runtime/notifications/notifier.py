@@ -111,7 +111,7 @@ class Notifier:
         self._broken, notices = await read_history(self._store, now, self._look_back)
         self._flaps = FlapFilter()
         for notice in notices:
-            await self._add(notice)
+            await self.add(notice)
         return ChangeFeed(self._store, now - OVERLAP)
 
     async def _read_events(self, feed: ChangeFeed) -> None:
@@ -124,13 +124,13 @@ class Notifier:
     async def _read_event(self, row: RunRow | DecisionRow) -> None:
         if isinstance(row, DecisionRow):
             if row.reason in TOLD:
-                await self._add(about_slots(row, await job_of(self._store, row)))
+                await self.add(about_slots(row, await job_of(self._store, row)))
         elif row.state in FAILURES:
             self._add_broken(row)
-            await self._add(about_run(Occasion.FAILURE, row))
+            await self.add(about_run(Occasion.FAILURE, row))
         elif row.state is RunState.SUCCEEDED and subject(row) in self._broken:
             if await self._recovered(row):
-                await self._add(about_run(Occasion.RECOVERY, row))
+                await self.add(about_run(Occasion.RECOVERY, row))
             del self._broken[subject(row)]
 
     async def _read_approvals(self, now: int) -> None:
@@ -140,10 +140,11 @@ class Notifier:
         asked = {one.wait.key + one.run: one for one in await open_approvals(self._store)}
         for key, one in asked.items():
             if key not in self._asked and one.wait.since * MICRO >= now - self._look_back:
-                await self._add(about_approval(one, self._address))
+                await self.add(about_approval(one, self._address))
         self._asked = {*asked}
 
-    async def _add(self, notice: Notice) -> None:
+    async def add(self, notice: Notice) -> None:
+        """Send a notice over each channel that is told of it, unless a node has."""
         steady = self._steadied(notice)
         if steady is None:
             return

@@ -20,6 +20,7 @@ from ...core.definition import (
     Overlap,
     Policy,
     ScheduleDefinition,
+    StartBudget,
     check_name,
 )
 from ...core.errors import CronError, InputError, did_you_mean, nearest_word
@@ -86,7 +87,7 @@ def build(
         if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
         else _build_schedules(spec, builder, policies, errors)
     )
-    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+    if not broken & {"on_event", "on_start", *_DEPENDENT_FIELDS}:
         schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
@@ -150,6 +151,7 @@ def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: Error
         errors.add(("wait_for",), "there is nothing to wait for: it goes with after")
     given = _given_fields(spec, _COPIED_FIELDS)
     given |= {"pause_after": spec.pause_after.failures} if spec.pause_after else {}
+    given |= {"max_starts": StartBudget(spec.max_starts.count, spec.max_starts.per)} if spec.max_starts else {}
     dependent = {name: getattr(spec, name) for name in _DEPENDENT_FIELDS}
     try:
         start = Policy.of(**dependent, **given, **until, after=after)

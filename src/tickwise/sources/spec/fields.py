@@ -12,7 +12,7 @@ from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
 from ...core.definition import NAME, ApprovalAnswer, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
-from ...core.events import SENDERS
+from ...core.events import SENDERS, EndState
 from ...core.references import OUTPUT_NAME, REFERENCE, output_reference
 from ...core.timeparse import parse_duration, read_moment, read_time
 from .field_types import AnyValue, Choice, Converted, Flag, Many, Names, Number, Text, words_of
@@ -182,6 +182,15 @@ def _check_event_key(text: str) -> str:
     return text
 
 
+def _check_watched_path(text: str) -> str:
+    directory, _, names = text.rpartition("/")
+    if not text.startswith("/") or "/../" in f"{directory}/" or len(text) > _MAX_PATH:
+        raise InputError(f"{text[:60]!r} is not the whole path of files: write it as in /data/in/*.csv")
+    if any(sign in directory for sign in "*?[") or names == "..":
+        raise InputError(f"{text[:60]!r} has a pattern in its directory: only the names of files can have one")
+    return text
+
+
 def _check_header_value(text: str) -> str:
     if "\n" in text or "\r" in text:
         raise InputError("a header's value stands on one line")
@@ -190,6 +199,7 @@ def _check_header_value(text: str) -> str:
 
 _DURATION_PATTERN = r"^(?=.)(?:[1-9]\d*d)?(?:[1-9]\d*h)?(?:[1-9]\d*m)?(?:[1-9]\d*s)?$"
 _MOMENT_PATTERN = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( ?(Z|[+-]\d\d:\d\d))?)?$"
+_MAX_PATH = 1_000
 _METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS".split()
 
 _DAY_NAME = re.compile(r"-?[1-5]?(?:MON|TUE|WED|THU|FRI|SAT|SUN)", re.IGNORECASE)
@@ -232,6 +242,8 @@ OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))
 
 SECRET_NAME = Text(_check_secret_name)
 SENDER = Choice({sender: sender for sender in SENDERS})
+WATCHED_PATH = Text(_check_watched_path, pattern="^/")
+END_STATE = Choice(words_of(EndState), name="EndState")
 EVENT_KEY = Text(_check_event_key, pattern=r"^(header|json):.+$")
 
 

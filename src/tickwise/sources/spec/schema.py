@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
 from .deadline import DeadlineSpec
+from .event_schema import OnEventSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     ANSWER,
@@ -22,7 +23,6 @@ from .fields import (
     DAY_NAMES,
     DURATION,
     ENVIRONMENT,
-    EVENT_KEY,
     FLAG,
     FUNCTION_TARGET,
     HEADERS,
@@ -39,8 +39,6 @@ from .fields import (
     ROLL,
     RULE_TEXT,
     SCRIPT_TEXT,
-    SECRET_NAME,
-    SENDER,
     TICKING,
     TIME_TEXT,
     URL,
@@ -213,6 +211,11 @@ class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
+class MaxStartsSpec(Spec):
+    count = required(whole(1, 1_000), "Runs for slots.", 24)
+    per = required(DURATION, "In any time of this length.", "1d")
+
+
 class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
     in_ = optional(NAME_TEXT, "The calendar whose days fit.", "office")
     not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
@@ -221,34 +224,6 @@ class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
 class AfterSpec(Spec):
     schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
-
-
-class HookSpec(Spec):
-    signed_with = required(SECRET_NAME, "The secret of the settings that signs the calls.", "deploy_hook")
-    sender = optional(SENDER, "Whose headers the calls have; Tickwise's own if left out.", "github")
-    key = optional(
-        EVENT_KEY, "What makes two calls the same event; the digest of the body if left out.", "json:delivery.id"
-    )
-
-
-class CoalesceSpec(Spec):
-    quiet = required(DURATION, "How long nothing has come when the run starts.", "30s")
-    at_most = required(DURATION, "How long the first event waits at the most.", "5m")
-
-    def check(self) -> None:
-        if self.at_most < self.quiet:
-            raise InputError("at_most is shorter than quiet")
-
-
-class OnEventSpec(Spec):
-    """Which events start a run; without a source those that people and programs send."""
-
-    hook = optional(ModelType(HookSpec), "Signed calls of /hooks/NAME.", {"signed_with": "deploy_hook"})
-    coalesce = optional(
-        ModelType(CoalesceSpec), "One run for all that came; one for each if left out.",
-        {"quiet": "30s", "at_most": "5m"},
-    )  # fmt: skip
-    window = optional(DURATION, "How long the same key is the same event; 10m if left out.", "1h")
 
 
 class CronEntry(Spec):
@@ -363,10 +338,11 @@ class JobSpec(ActionFields):
         {"start": "0 8 * * *", "stop": "0 18 * * *"},
     )
     on_event = optional(
-        ModelType(OnEventSpec), "Run on events: signed calls, or what people and programs send.",
+        ModelType(OnEventSpec), "Run on events: signed calls, files, ends of runs, or what is sent.",
         {"hook": {"signed_with": "deploy_hook", "sender": "github"}},
-        {"coalesce": {"quiet": "30s", "at_most": "5m"}},
+        {"file": {"path": "/data/in/*.csv"}}, {"job": "extract"}, {"coalesce": {"quiet": "30s", "at_most": "5m"}},
     )  # fmt: skip
+    on_start = optional(FLAG, "Run once for each start of the machine whose node serves it.", True)
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
 
     days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
@@ -386,6 +362,11 @@ class JobSpec(ActionFields):
     from_ = optional(MOMENT_TEXT, "The first instant, or the first day, inclusive.", "2027-01-01")
     until = optional(MOMENT_TEXT, "The last instant, or the last day, inclusive.", "2027-12-31")
     max_runs = optional(whole(1, 1_000_000_000), "Finish after this many runs.", 10)
+    max_starts = optional(
+        ModelType(MaxStartsSpec),
+        "At most so many runs in any such time; no limit if left out.",
+        {"count": 24, "per": "1d"},
+    )
     after = optional(
         Many(ModelType(AfterSpec), most=100),
         "Schedules that must have succeeded before a slot runs.",

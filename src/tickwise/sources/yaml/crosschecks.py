@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ...core.definition import JobDefinition, jobs_called
+from ...core.definition import JobDefinition, jobs_called, jobs_listened_to
 from ...core.errors import did_you_mean, nearest_word
 from ..spec.cycles import describe_cycle, find_cycle
 from ..spec.error import DefinitionError
@@ -21,6 +21,7 @@ def cross_check(
         wrong := _unknown_dependencies(kept, known_schedules, refused)
         or _circular_dependencies(kept)
         or _circular_children(kept)
+        or _circular_events(kept)
     ):
         errors += wrong.values()
         refused |= {name for place in wrong for name in _schedule_names(kept[place])}
@@ -109,4 +110,20 @@ def _circular_children(documents: list[ParsedDocument]) -> dict[int, DefinitionE
         place: documents[place].refuse(problem, "steps")
         for place, job in enumerate(jobs)
         if job.name in set(cycle)
+    }
+
+
+def _circular_events(documents: list[ParsedDocument]) -> dict[int, DefinitionError]:
+    """All jobs of a circle in which each is started by the end of the one before, or is a step of it (S70)."""
+    jobs = [_job_of(document) for document in documents]
+    causes = {job.name: list(jobs_listened_to(job)) for job in jobs}
+    for job in jobs:
+        for called in jobs_called(job):
+            causes.setdefault(called, []).append(job.name)
+    cycle = find_cycle(causes)
+    problem = f"these jobs would start each other again and again: {describe_cycle(cycle)}"
+    return {
+        place: documents[place].refuse(problem, "on_event")
+        for place, job in enumerate(jobs)
+        if job.name in set(cycle) and jobs_listened_to(job)
     }

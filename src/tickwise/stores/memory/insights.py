@@ -75,6 +75,11 @@ class MemoryInsights(MemoryMoves, Insights):
         )
 
     @atomic
+    def _jobs_named(self, names: Sequence[str], /) -> list[JobRow]:
+        known = [self._memory.jobs[name] for name in names if name in self._memory.jobs]
+        return [_job_row(each) for each in known if each.deleted_at is None]
+
+    @atomic
     def _schedule(self, name: str, /) -> ScheduleRow | None:
         found = self._memory.schedules.get(name)
         return None if found is None or not found.live else self._schedule_row(found)
@@ -204,6 +209,14 @@ class MemoryInsights(MemoryMoves, Insights):
         return tuple(_run_row(run) for run in sorted(last, key=lambda run: (run.started_at, run.number)))
 
     @atomic
+    def _ended(self, jobs: Sequence[str], since: int, limit: int, /) -> tuple[RunRow, ...]:
+        ends = sorted(
+            (run.finished_at, run.number) for run in self._memory.runs.values()
+            if run.job in jobs and run.finished_at is not None and run.finished_at >= since
+        )  # fmt: skip
+        return tuple(_run_row(self._memory.runs[str(number)]) for _, number in ends[:limit])
+
+    @atomic
     def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]:
         found = {
             name: recent_slots([run for run, _ in _slot_runs(entry)], self._decisions_of(name), limit, before)
@@ -293,7 +306,7 @@ def _run_row(run: RunEntry) -> RunRow:
         node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
         result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
         lease_until=run.lease_until, expires_at=run.expires_at, by=run.by, requires=run.requires,
-        hand_over=run.hand_over, waits_for=run.waits_for,
+        hand_over=run.hand_over, waits_for=run.waits_for, traceparent=run.traceparent,
     )  # fmt: skip
 
 
@@ -327,6 +340,7 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
         and (wanted.label is None or has_label(job.definition.labels, wanted.label))
         and (not wanted.local or job.local)
+        and (not wanted.deadline or entry.state.deadlines is not None)
     )
 
 

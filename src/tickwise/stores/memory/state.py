@@ -55,6 +55,7 @@ class RunEntry:
     key: str | None = None
     params: Mapping[str, Any] | None = None
     by: str = ""
+    traceparent: str = ""
     auto_remove: bool = False
     key_ttl: int | None = None
     own_queue: str | None = None  # instead of the job's

@@ -80,10 +80,22 @@ class MemoryStore(MemoryMoves, Store):
     def _pause(self, pause: Pause | None, /) -> None:
         pauses, second = self._memory.pauses, self._memory.clock() // MICRO
         if pause and not self._memory.paused:
-            pauses.append(PauseInterval(second, pause.by, pause.reason, None))
-        elif pause is None and self._memory.paused:
-            pauses[-1] = pauses[-1]._replace(until=second)
+            pauses.append(PauseInterval(second, pause.by, pause.reason, None, pause.until))
+        elif pause:
+            pauses[-1] = pauses[-1]._replace(resumes_at=pause.until)
+        elif self._memory.paused:
+            pauses[-1] = pauses[-1]._replace(until=second, resumes_at=None)
             self._memory.news = True
+
+    @atomic
+    def end_pause(self) -> bool:
+        pauses, second = self._memory.pauses, self._memory.clock() // MICRO
+        end = pauses[-1].resumes_at if self._memory.paused else None
+        if end is None or end > second:
+            return False
+        pauses[-1] = pauses[-1]._replace(until=end, resumes_at=None)
+        self._memory.news = True
+        return True
 
     @atomic
     def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
@@ -116,6 +128,7 @@ class MemoryStore(MemoryMoves, Store):
             0, job.name, job.definition, job.requires, one.trigger, now,
             due_at=max(now, (one.at or 0) * MICRO), lane=lane, key=one.key, params=one.params, by=one.by,
             auto_remove=one.auto_remove, key_ttl=one.key_ttl, own_queue=one.queue, own_priority=one.priority,
+            traceparent=one.traceparent,
         )  # fmt: skip
         id_ = self._memory.add(run).id
         return Enqueued(id_, new=True, created_at=now, queue=run.queue, priority=run.priority)

@@ -147,6 +147,7 @@ def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
         params=None if one.params is None else encode(dict(one.params), "params"), created_at=now,
         due_at=now if one.at is None else max(now, one.at * MICRO), by=one.by or None,
         auto_remove=one.auto_remove or None, lane=_SOME_LANE if by_hand else None,
+        traceparent=one.traceparent or None,
     )  # fmt: skip
 
 

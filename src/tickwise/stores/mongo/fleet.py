@@ -7,7 +7,7 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.jobstate import EndedPause
 from ...core.model import Pause
-from ..job_document import Document
+from ..job_document import Document, present
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
 from .base import Mongo, changes
 from .workers import wake_held
@@ -86,21 +86,38 @@ async def pause_state(mongo: Mongo) -> PauseState:
 async def pause(mongo: Mongo, wanted: Pause | None) -> None:
     second, stands = await mongo.now() // MICRO, await pause_state(mongo)
     if wanted and not stands.paused:
-        new = {"_id": stands.ended + 1, "at": second, "by": wanted.by, "reason": wanted.reason}
+        ends = present({"resumes_at": wanted.until})
+        new = {"_id": stands.ended + 1, "at": second, "by": wanted.by, "reason": wanted.reason, **ends}
         try:
             await mongo.pauses.insert_one(new)
         except DuplicateKeyError:  # somebody was first, and one pause is enough
             return
-    elif stands.paused and not wanted:
+    elif stands.paused:
         open_one = {"_id": stands.ended + 1, "until": {"$exists": False}}
-        await mongo.pauses.update_one(open_one, {"$set": {"until": second}})
+        if wanted:
+            await mongo.pauses.update_one(open_one, {"$set": {"resumes_at": wanted.until}})
+            return
+        await mongo.pauses.update_one(open_one, {"$set": {"until": second}, "$unset": {"resumes_at": ""}})
         await mongo.news.tell()
+
+
+async def end_pause(mongo: Mongo) -> bool:
+    over = {"until": {"$exists": False}, "resumes_at": {"$lte": await mongo.now() // MICRO}}
+    ended = await mongo.pauses.update_one(
+        over, [{"$set": {"until": "$resumes_at"}}, {"$unset": "resumes_at"}]
+    )  # fmt: skip
+    if ended.modified_count:
+        await mongo.news.tell()
+    return bool(ended.modified_count)
 
 
 async def pauses(mongo: Mongo) -> tuple[PauseInterval, ...]:
     found = mongo.pauses.find().sort("_id", -1)
     return tuple(
-        [PauseInterval(each["at"], each["by"], each["reason"], each.get("until")) async for each in found]
+        [
+            PauseInterval(each["at"], each["by"], each["reason"], each.get("until"), each.get("resumes_at"))
+            async for each in found
+        ]
     )
 
 

@@ -57,6 +57,10 @@ async def jobs(mongo: Mongo, after: str, limit: int) -> Page[JobRow]:
     return Page(tuple(rows), found[limit - 1]["_id"] if len(found) > limit else None)
 
 
+async def jobs_named(mongo: Mongo, names: Sequence[str]) -> list[JobRow]:
+    return await _job_rows(mongo, await mongo.jobs.find({"_id": {"$in": list(names)}, **_LIVE}, _OF_JOB).to_list())
+
+
 async def _job_rows(mongo: Mongo, found: Sequence[Document]) -> list[JobRow]:
     await mongo.cache.read(job["definition"] for job in found)
     return [job_row(mongo.cache, job["_id"], job) for job in found]
@@ -146,6 +150,11 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
             found += await rows.sort([(last, -1), ("_id", -1)]).limit(limit - len(found)).to_list()
     in_order = sorted(found, key=lambda run: (run["started_at"], run["_id"]))
     return tuple(await run_rows(mongo, in_order))
+
+
+async def ended(mongo: Mongo, jobs: Sequence[str], since: int, limit: int) -> tuple[RunRow, ...]:
+    found = mongo.runs.find({**SHOWN, "job": {"$in": [*jobs]}, "finished_at": {"$gte": since}})
+    return tuple(await run_rows(mongo, await found.sort([("finished_at", 1), ("_id", 1)]).limit(limit).to_list()))
 
 
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:

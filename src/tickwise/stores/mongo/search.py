@@ -43,10 +43,13 @@ def _stages(wanted: ScheduleFilter, which: Document | str, most: int) -> list[Do
         schedules["$and"] = [{"schedules.name": {"$in": sorted(wanted.names)}}]
     if wanted.due_before is not None:
         schedules["schedules.wake_at"] = {"$lt": wanted.due_before}
+    if wanted.deadline:
+        schedules["schedules.rest"] = {"$regex": '"deadlines":'}
     if wanted.text is not None:
         schedules["$expr"] = contains_text(wanted.text, "$schedules.name", "$_id")
+    read = _OF_SCHEDULES | ({"schedules.rest": 1} if wanted.deadline else {})
     return [
-        {"$match": {"names": which, **jobs, **own}}, {"$project": _OF_SCHEDULES}, {"$unwind": "$schedules"},
+        {"$match": {"names": which, **jobs, **own}}, {"$project": read}, {"$unwind": "$schedules"},
         {"$match": schedules}, {"$sort": {"schedules.name": 1}}, {"$limit": most},
     ]  # fmt: skip
 

@@ -69,6 +69,7 @@ def _new_run(one: Enqueue, job: Document) -> Document:
         "params": None if one.params is None else encode(dict(one.params), "params"),
         "not_before": None if one.at is None else one.at * MICRO, "by": one.by or None,
         "auto_remove": 1 if one.auto_remove else None, "by_hand": by_hand or None,
+        "traceparent": one.traceparent or None,
     })  # fmt: skip
 
 

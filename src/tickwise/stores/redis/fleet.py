@@ -31,8 +31,14 @@ async def pause_queue(server: RedisServer, queue: str, wanted: Pause | None) -> 
 
 
 async def pause(server: RedisServer, wanted: Pause | None) -> None:
-    given: dict[str, Any] = {"pause": {"by": wanted.by, "reason": wanted.reason}} if wanted else {"resume": True}
+    given: dict[str, Any] = {"resume": True}
+    if wanted:
+        given = {"pause": present({"by": wanted.by, "reason": wanted.reason, "until": wanted.until})}
     await server.call("fleet", **given)
+
+
+async def end_pause(server: RedisServer) -> bool:
+    return bool((await server.call("fleet", resume_at_its_end=True)).get("ended"))
 
 
 async def nodes(server: RedisServer) -> tuple[Node, ...]:
@@ -76,6 +82,6 @@ async def pauses(server: RedisServer) -> tuple[PauseInterval, ...]:
     found = await server.call("pauses")
     rows = [PauseInterval(int(at), by, reason, int(until)) for at, by, reason, until in found["ended"]]
     if found["open"]:
-        at, by, reason = found["open"]
-        rows.append(PauseInterval(int(at), by, reason, None))
+        at, by, reason, *resumes_at = found["open"]
+        rows.append(PauseInterval(int(at), by, reason, None, int(resumes_at[0]) if resumes_at else None))
     return tuple(reversed(rows))

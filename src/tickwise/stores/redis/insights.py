@@ -31,6 +31,10 @@ async def jobs(server: RedisServer, after: str, limit: int) -> Page[JobRow]:
     return Page(tuple(await _job_rows(server, names[:limit])), names[limit - 1] if len(names) > limit else None)
 
 
+async def jobs_named(server: RedisServer, names: Sequence[str]) -> list[JobRow]:
+    return await _job_rows(server, names)
+
+
 async def _names(server: RedisServer, index: str, after: str, count: int) -> list[str]:
     """Names behind another, in order."""
     first = f"({after}" if after else "-"
@@ -126,6 +130,7 @@ def _schedule_matches(server: RedisServer, name: str, job: JobDocument, wanted: 
         and (wanted.text is None or is_part_of_name(wanted.text, name, job.name))
         and (wanted.due_before is None or (wake_at is not None and wake_at < wanted.due_before))
         and (not wanted.local or bool(job.document["local"]))
+        and (not wanted.deadline or '"deadlines":' in (entry.get("rest") or ""))
         and _matches_definition(server, name, job, wanted)
     )
 

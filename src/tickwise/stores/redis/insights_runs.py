@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from ...core.definition import JobDefinition
 from ...core.run_query import matches
-from ...core.states import ACTIVE, RunState
+from ...core.states import ACTIVE, FINAL, RunState
 from ..job_document import Document
 from ..records import AttemptRow, LogPart, Page, RunFilter, RunRow, StepReport
 from ..run_document import attempt_of, definition_of_run
@@ -167,6 +167,29 @@ async def timeline(server: RedisServer, start: int, end: int, limit: int) -> tup
         if not ids:
             break
     return tuple(await run_rows(server, sorted(found, key=lambda run: (run["started_at"], run["_id"]))))
+
+
+async def ended(server: RedisServer, jobs: Sequence[str], since: int, limit: int) -> tuple[RunRow, ...]:
+    found: list[Document] = []
+    for state in sorted(FINAL):
+        found += await _ended_as(server, state, set(jobs), since, limit)
+    in_order = sorted(found, key=lambda run: (run["finished_at"], run["_id"]))
+    return tuple(await run_rows(server, in_order[:limit]))
+
+
+async def _ended_as(
+    server: RedisServer, state: RunState, jobs: set[str], since: int, limit: int
+) -> list[Document]:
+    """The first so many of one state."""
+    found: list[Document] = []
+    first, key = 0, server.key("finished", str(state))
+    while len(found) < limit:
+        ids = await server.command("ZRANGE", key, since, "+inf", "BYSCORE", "LIMIT", first, BATCH_SIZE)
+        found += [run for run in await read_runs(server, ids) if run["job"] in jobs and "finished_at" in run]
+        first += len(ids)
+        if not ids:
+            break
+    return found
 
 
 async def read_in_batches(server: RedisServer, ids: Sequence[str]) -> list[Document]:

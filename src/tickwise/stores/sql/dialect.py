@@ -3,8 +3,8 @@
 Statements are written once, in forms that `statement` reads. A dialect says what stands for each form:
 
     form in a statement             hook            for example
-    :name                           placeholder     $1, ?1, %(v1)s
-    IN :name[bigint]                lists           = ANY($1), IN (SELECT value FROM json_each(?1))
+    :name                           placeholder     $1, :v1, %(v1)s
+    IN :name[bigint]                lists           = ANY($1), IN (SELECT value FROM json_each(:v1))
     :name[a bigint, b text]         tables          a sub-select with these columns
     {now}                           now             the database's clock in microseconds
     {lock} {lock_free}              words           FOR UPDATE, FOR UPDATE SKIP LOCKED; nothing, as for all locks,

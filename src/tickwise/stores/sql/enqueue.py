@@ -31,13 +31,14 @@ _LANES = Statement("SELECT lane, run_id FROM tickwise_active_runs WHERE job_id =
 _INSERT_ENQUEUED = Returning(
     """
     {insert_free} INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
-        requires, params, due_at, created_at, requested_by, auto_remove, key_ttl, attempt, failures, losses,
-        cancelling)
+        requires, params, due_at, created_at, requested_by, auto_remove, key_ttl, traceparent,
+        attempt, failures, losses, cancelling)
     SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, requires,
-        params, due_at, CAST(:now AS {bigint}), requested_by, auto_remove, key_ttl, 0, 0, 0, FALSE
+        params, due_at, CAST(:now AS {bigint}), requested_by, auto_remove, key_ttl, traceparent,
+        0, 0, 0, FALSE
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
         queue text, priority bigint, requires text, params text, due_at bigint, requested_by text,
-        auto_remove boolean, key_ttl bigint] AS v
+        auto_remove boolean, key_ttl bigint, traceparent text] AS v
     WHERE TRUE ORDER BY n {if_free}
     """,
     "id",
@@ -154,7 +155,7 @@ def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple
     queue, priority = one.queue or queue, priority if one.priority is None else one.priority
     return (
         id_, None, one.key, str(one.trigger), definition, queue, priority, requires, params, due, by,
-        one.auto_remove, one.key_ttl,
+        one.auto_remove, one.key_ttl, one.traceparent or None,
     )  # fmt: skip
 
 

@@ -46,11 +46,18 @@ _LIMITS = Statement("""
 """, alone=True)  # fmt: skip
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
-    {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
-    {if_free}
+    {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason, resumes_at)
+    VALUES (:second, :by, :reason, :until) {if_free}
 """)
-_RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
-_PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC", alone=True)
+_PAUSE_LONGER = Statement("UPDATE tickwise_pauses SET resumes_at = :until WHERE until IS NULL")
+_OVER = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL AND resumes_at <= :second {lock_free}")
+_END = Statement("""
+    UPDATE tickwise_pauses SET until = resumes_at, resumes_at = NULL WHERE until IS NULL AND resumes_at <= :second
+""")
+_RESUME = Statement("UPDATE tickwise_pauses SET until = :second, resumes_at = NULL WHERE until IS NULL")
+_PAUSES = Statement(
+    "SELECT paused_at, paused_by, reason, until, resumes_at FROM tickwise_pauses ORDER BY id DESC", alone=True
+)
 _CLOCK = Statement("SELECT {now}")
 _ONLY_CLOCK = Statement("SELECT {now}", alone=True)
 
@@ -153,11 +160,22 @@ def limits() -> Procedure[tuple[QueueLimit, ...]]:
 def pause(wanted: Pause | None) -> Procedure[None]:
     now = yield from clock()
     paused = yield _PAUSED()
-    if wanted and not paused:
-        yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason)
-    elif paused and not wanted:
+    if wanted and paused:
+        yield _PAUSE_LONGER(until=wanted.until)
+    elif wanted:
+        yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason, until=wanted.until)
+    elif paused:
         yield _RESUME(second=now // MICRO)
         yield NOTIFY
+
+
+def end_pause() -> Procedure[bool]:
+    second = (yield from clock()) // MICRO
+    if not (yield _OVER(second=second)):
+        return False
+    yield _END(second=second)
+    yield NOTIFY
+    return True
 
 
 def pauses() -> Procedure[tuple[PauseInterval, ...]]:

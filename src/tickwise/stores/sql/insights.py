@@ -47,6 +47,10 @@ _JOBS = Statement("""
     WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS {text}) IS NULL OR name = :name)
     ORDER BY name LIMIT :most
 """)
+_JOBS_NAMED = Statement("""
+    SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
+    WHERE deleted_at IS NULL AND name IN :names[text]
+""")
 _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
@@ -57,6 +61,7 @@ _MATCHES = {  # conditions of a filter of schedules, by its field
     "local": "s.local",
     "paused": "s.paused = :paused",
     "due_before": "s.wake_at < :due_before",
+    "deadline": "s.rest LIKE :deadline",
     "pattern": "(lower(s.name) LIKE :pattern ESCAPE '!' OR lower(j.name) LIKE :pattern ESCAPE '!')",
 }
 _JOB_ROWS = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.id IN :ids[bigint]")
@@ -129,6 +134,10 @@ def jobs(cache: DefinitionCache, after: str, limit: int) -> Procedure[Page[JobRo
     return Page(tuple(found), rows[limit - 1][1] if len(rows) > limit else None)
 
 
+def jobs_named(cache: DefinitionCache, names: Sequence[str]) -> Procedure[list[JobRow]]:
+    return (yield from _job_rows(cache, (yield _JOBS_NAMED(names=list(names)))))
+
+
 def _job_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[JobRow]]:
     yield from cache.read(row[2] for row in rows)
     names: dict[int, list[str]] = defaultdict(list)
@@ -184,7 +193,7 @@ def _schedules(
         given = {
             "name": name, "job": wanted.job, "names": None if wanted.names is None else sorted(wanted.names),
             "local": wanted.local or None, "paused": wanted.paused, "due_before": wanted.due_before,
-            "pattern": like_pattern(wanted.text),
+            "pattern": like_pattern(wanted.text), "deadline": '%"deadlines":%' if wanted.deadline else None,
         }  # fmt: skip
         values = {field: value for field, value in given.items() if value is not None}
         rows = yield _select_schedules(*values)(**values, after=after, most=batch_size)

@@ -18,7 +18,7 @@ from .statement import Procedure, Statement
 RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state,
     r.queue, r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by,
     r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
-    r.expires_at, r.requested_by, r.requires, {RECORD}, r.waits_for"""
+    r.expires_at, r.requested_by, r.requires, {RECORD}, r.waits_for, r.traceparent"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _DEFINITION = Statement("""
     SELECT r.definition_id, j.name FROM tickwise_runs r JOIN tickwise_jobs j ON j.id = r.job_id WHERE r.id = :run
@@ -36,6 +36,11 @@ _UNDER_WAY = " UNION ALL ".join(
 _TIMELINE = Statement(f"""
     SELECT {RUN_COLUMNS} FROM ({_UNDER_WAY}) AS seen JOIN tickwise_runs r ON r.id = seen.id
     ORDER BY seen.lives DESC, seen.at DESC, seen.id DESC LIMIT :most
+""")
+_ENDED = Statement(f"""
+    SELECT {RUN_COLUMNS} FROM tickwise_runs r
+    WHERE r.finished_at >= :since AND r.job_id IN (SELECT id FROM tickwise_jobs WHERE name IN :jobs[text])
+    ORDER BY r.finished_at, r.id LIMIT :most
 """)
 
 
@@ -63,6 +68,10 @@ def timeline(cache: DefinitionCache, start: int, end: int, limit: int) -> Proced
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
 
 
+def ended(cache: DefinitionCache, jobs: Sequence[str], since: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
+    return tuple((yield from run_rows(cache, (yield _ENDED(jobs=jobs, since=since, most=limit)))))
+
+
 def run_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:
     yield from cache.read(row[5] for row in rows if row[5] is not None)
     yield from cache.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
@@ -73,7 +82,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
     (
         id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
         finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
-        expires_at, by, requires, hand_over, waits_for,
+        expires_at, by, requires, hand_over, waits_for, traceparent,
     ) = row  # fmt: skip
     schedule = None if schedule is None else cache.schedule_names[schedule]
     return RunRow(
@@ -84,7 +93,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
         params=shown_params(params), result=shown(result), error=error or "", cancelling=bool(cancelling),
         failures=failures, losses=losses, lease_until=lease_until, expires_at=expires_at, by=by or "",
         requires=requires, hand_over=None if hand_over is None else HandOver.from_text(hand_over),
-        waits_for=waits_for or "",
+        waits_for=waits_for or "", traceparent=traceparent or "",
     )  # fmt: skip
 
 

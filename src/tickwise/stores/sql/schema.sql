@@ -134,6 +134,7 @@ CREATE TABLE tickwise_runs (
     created_at bigint NOT NULL,
     claimed_by {short},            -- the ticker that made it
     requested_by {short},
+    traceparent {short},        -- of the caller that asked for it
     auto_remove boolean NOT NULL,
     node {short},
     token {short},
@@ -263,6 +264,7 @@ CREATE TABLE tickwise_pauses (  -- of everything; in seconds
     until bigint,
     paused_by {short} NOT NULL,
     reason {short} NOT NULL,
+    resumes_at bigint,          -- of an open one that ends by itself
     is_open boolean GENERATED ALWAYS AS (CASE WHEN until IS NULL THEN TRUE END) {generated}
 ) {plain};
 CREATE UNIQUE INDEX tickwise_pauses_open ON tickwise_pauses (is_open);

@@ -20,7 +20,8 @@ pytest.register_assert_rewrite(
         f"{__name__}.{part}"
         for part in (
             "definitions sources tick overlap_and_lanes pause enqueue lease limits finish expiry retention "
-            "insights slots shadow run_search changes access bad_input logs waits deadlines world"
+            "insights slots shadow run_search changes access bad_input logs waits deadlines start_budget "
+            "event_sources world"
         ).split()
     )
 )

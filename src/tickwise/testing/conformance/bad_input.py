@@ -157,10 +157,10 @@ class BadInputStories(Stories):
         changes = Deleted(SOURCE), Updated((await world.schedule("a")).definition)
         assert await world.not_refused(lambda bad: world.store.change("a", bad), changes) == []
 
-    async def test_only_code_and_people_enqueue(self, world: World) -> None:
+    async def test_only_code_people_and_steps_enqueue(self, world: World) -> None:
         """What a schedule makes is made by a pass, under its keys (S1)."""
         await fill(world)
-        triggers = set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL}
+        triggers = set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL, Trigger.STEP}
         assert await world.not_refused(lambda bad: world.enqueue("b", trigger=bad), triggers) == []
 
     async def test_limits_that_limit_to_nothing(self, world: World) -> None:

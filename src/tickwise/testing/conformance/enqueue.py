@@ -26,10 +26,12 @@ class EnqueueStories(Stories):
     async def test_an_enqueued_run(self, world: World) -> None:
         """It is queued at once with all that was given, and holds no lane."""
         await world.define(job("a", HOURLY, queue="other", priority=3))
-        run = await world.run(await world.enqueue("a", params={"n": 1}, key="k", by="ann"))
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        run = await world.run(await world.enqueue("a", params={"n": 1}, key="k", by="ann", traceparent=trace))
         assert (run.job, run.schedule, run.slot, run.trigger, run.label) == ("a", None, None, Trigger.ENQUEUE, "")
         assert (run.state, run.queue, run.priority, run.lane) == (RunState.QUEUED, "other", 3, None)
         assert (run.params, run.key, run.by, run.claimed_by) == ({"n": 1}, "k", "ann", None)
+        assert (run.traceparent, (await world.run(await world.enqueue("a"))).traceparent) == (trace, "")
         assert (run.created_at, run.due_at, run.attempt) == (world.micro, world.micro, 0)
 
     async def test_what_is_known_of_a_new_run(self, world: World) -> None:

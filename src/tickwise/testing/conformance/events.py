@@ -9,7 +9,8 @@ import pytest
 from ...core.change import Paused, Reset, Resumed
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, InputError
-from ...core.event_inbox import MAX_PENDING, EventsReceived, InboxFullError, NewEvent
+from ...core.event_inbox import MAX_PENDING, EventsReceived, InboxFullError
+from ...core.event_sources import NewEvent
 from ...core.events import Coalesce, OnEvent, events_of_params
 from ...core.model import Schedule
 from ...core.states import RunState

@@ -2,6 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused, Resumed
+from ...core.definition import Deadline, TimeLimit
 from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.settle import Failed
@@ -70,6 +71,15 @@ class PageStories(Stories):
         others = await all_pages(lambda after: world.insights.schedules(after=after or page.after, limit=2))
         assert [row.schedule.name for row in others] == in_order[2:]
 
+    async def test_jobs_by_some_names(self, world: World) -> None:
+        """Those that there are, each once; one that was removed is none."""
+        await world.define(job("a", HOURLY, labels={"team": "data"}), job("b"), job("c"), job("gone"))
+        await world.store.remove("gone", "app")
+        found = await world.insights.jobs_named(["c", "a", "none", "a", "gone", ""])
+        assert sorted(found) == ["a", "c"]
+        assert (found["a"].definition.labels, found["a"].schedules) == ({"team": "data"}, ("a",))
+        assert await world.insights.jobs_named([]) == {}
+
     async def test_a_full_last_page_is_the_last(self, world: World) -> None:
         """A page says that more follows only if it does."""
         await world.define(job("a", HOURLY), job("b", HOURLY, also=[schedule("b2", HOURLY)]))
@@ -135,6 +145,18 @@ class FilterStories(Stories):
         for wanted, found in SCHEDULES_BY.items():
             rows = (await world.insights.schedules(wanted)).items
             assert (wanted, sorted(row.schedule.name for row in rows)) == (wanted, sorted(found.split()))
+
+    async def test_schedules_with_deadlines(self, world: World) -> None:
+        """Those that watch deadlines since a pass has looked at them, and no others."""
+        limit = Deadline(finish=TimeLimit(600))
+        await world.define(job("a", HOURLY), job("b", HOURLY, deadline=limit), job("c", HOURLY, deadline=limit))
+        await world.define(job("a", "30 * * * *"))
+        await world.store.change("a", Paused("ann", 'no "deadlines": today'))
+        await world.pass_time("01:00")
+        wanted = ScheduleFilter(deadline=True)
+        page = await world.insights.schedules(wanted, limit=1)
+        rest = await world.insights.schedules(wanted, page.after, limit=1)
+        assert [row.schedule.name for row in (*page.items, *rest.items)] == ["b", "c"]
 
     async def test_pages_of_what_is_rare(self, world: World) -> None:
         """A page is full unless it is the last, however few schedules have the label or are paused."""

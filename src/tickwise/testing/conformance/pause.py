@@ -1,6 +1,7 @@
 """Pauses of one schedule and of everything, resets, moves and backfills (S4, S29, S31, S32)."""
 # ruff: noqa: FBT001, S101  (a suite of tests asserts, and pytest hands over what is parametrized)
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ class PauseOfEverythingStories(Stories):
         assert len(await world.work()) == 3
 
     async def test_the_intervals_are_kept(self, world: World) -> None:
-        """A second pause changes nothing, nor does a second end; the newest comes first (S29)."""
+        """A second pause begins none, and a second end changes nothing; the newest comes first (S29)."""
         await world.store.pause(None)
         await world.store.pause(EVERYTHING)
         world.go("01:00")
@@ -85,6 +86,34 @@ class PauseOfEverythingStories(Stories):
             PauseInterval(instant("02:00"), "bob", "again", None),
             PauseInterval(instant("00:00"), "ann", "moving house", instant("01:00")),
         )
+
+    async def test_it_ends_by_itself(self, world: World) -> None:
+        """As of its time, however late somebody looks; a second pause changes when that is (S29, S66)."""
+        await world.define(job("a", HOURLY, overlap="allow"))
+        await world.pass_time("00:30")
+        assert not await world.store.end_pause()
+        await world.store.pause(Pause(0, "ann", "moving house", instant("09:00")))
+        await world.store.pause(Pause(0, "bob", "longer", instant("02:30")))
+        begun = PauseInterval(instant("00:30"), "ann", "moving house", None, instant("02:30"))
+        assert await world.insights.pauses() == (begun,)
+        world.go("02:29")
+        assert not await world.store.end_pause()
+        assert (await world.tick()).runs == 0
+        world.go("03:00:20")
+        assert sorted(await asyncio.gather(*(world.store.end_pause() for _ in range(3)))) == [False, False, True]
+        assert not await world.store.end_pause()
+        assert await world.insights.pauses() == (begun._replace(until=instant("02:30"), resumes_at=None),)
+        await world.tick()
+        assert (await world.ran("a"), await world.decided("a")) == (["03:00"], ["paused 01:00 to 02:00 (2)"])
+
+    async def test_a_pause_without_end_is_ended_by_a_person(self, world: World) -> None:
+        """Also if it had one first (S66)."""
+        await world.store.pause(Pause(0, "ann", "", instant("01:00")))
+        await world.store.pause(EVERYTHING)
+        world.go("05:00")
+        assert not await world.store.end_pause()
+        await world.store.pause(None)
+        assert [pause.until for pause in await world.insights.pauses()] == [world.now]
 
     @pytest.mark.parametrize(
         ("catchup", "ran", "recorded"),

@@ -3,13 +3,14 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
 
 from ...core.errors import ConflictError, InputError
 from ...core.reasons import Reason
-from ...core.shadow import FireSeen, ShadowAdopted, ShadowResumed
+from ...core.shadow import FireSeen, ShadowAdopted, ShadowResumed, is_ours
 from ...core.timeparse import iso
 from ...stores.records import DecisionFilter
 from .stories import Stories
@@ -56,47 +57,74 @@ class ShadowStories(Stories):
         await world.pass_time("05:30")
         assert (await world.ran("a"))[3:] == []
 
+    async def test_an_adoption_that_is_taken_back_loses_and_doubles_nothing(self, world: World) -> None:
+        """What was due before is run, and a late line of the old scheduler is told that it is (S80)."""
+        await world.define(job("a", HOURLY, shadow=True, catchup="all"))
+        await world.store.change("a", ShadowAdopted("ann", stopped=True))
+        world.go("01:00:02")
+        await world.store.change("a", ShadowResumed())
+        state = await world.store.change("a", FireSeen(world.now, "late", unless_adopted=True))
+        assert (is_ours(state, world.now), state.shadow and state.shadow.fires) == (True, ())
+        await world.pass_time("02:30")
+        await world.work()
+        assert await world.ran("a") == ["01:00"]
+        assert "shadow 02:00" in await world.decided("a")
+
     async def test_a_cut_over_under_load_doubles_and_loses_nothing(self, world: World) -> None:
         """Fires, passes and adoptions at once: each slot is started by one of both schedulers, once (S80).
 
         Half of the jobs ask before they start, so they can be adopted at any time. The old scheduler of the others
         is removed after their adoption.
         """
-        names = [f"s{number}" for number in range(_SCHEDULES)]
-        asking = names[::2]
-        await world.define(*(job(name, "* * * * *", shadow=True, overlap="allow") for name in names))
-        started = Counter[tuple[str, int]]()
-
-        async def fire(name: str, slot: int) -> None:
-            asks = name in asking
-            if not asks:
-                started[name, slot] += 1
-            state = await world.store.change(name, FireSeen(slot, f"{name}@{slot}", asks))
-            if asks and state.in_shadow:
-                started[name, slot] += 1
-
-        async def adopt(name: str) -> None:
-            with suppress(ConflictError):  # a fire may be on its way, or it is adopted
-                await world.store.change(name, ShadowAdopted("ann", stopped=name in asking))
-
+        both = _BothSchedulers(world)
+        await world.define(*(job(name, "* * * * *", shadow=True, overlap="allow") for name in both.names))
         for minute in range(1, _MINUTES + 1):
             world.go(f"00:{minute:02}:01")
-            slot, ready = world.now - 1, names[: minute * _SCHEDULES // (_MINUTES - 2)]
-            firing = [name for name in names if name in asking or (await world.schedule(name)).in_shadow]
-            await asyncio.gather(
-                *(adopt(name) for name in ready),
-                *(world.tick(node=node) for node in ("t1", "t2")),
-                *(fire(name, slot) for name in firing),
-                *(adopt(name) for name in reversed(ready)),
-            )
+            ready = both.names[: minute * _SCHEDULES // (_MINUTES - 2)]
+            await both.meet(world.now - 1, ready)
             for name in ready[: _SCHEDULES - 1 if minute < _MINUTES - 1 else None]:
-                await adopt(name)
+                await both.adopt(name)
             await world.tick()
             await world.work()
-        for name in names:
-            assert not (await world.schedule(name)).in_shadow
-            ours = [run.slot for run in await world.runs(schedule=name) if run.slot is not None]
-            started.update((name, slot) for slot in ours)
-            assert ours
-        wanted = {(name, instant(f"00:{minute:02}")) for name in names for minute in range(1, _MINUTES + 1)}
+        wanted = {(name, instant(f"00:{minute:02}")) for name in both.names for minute in range(1, _MINUTES + 1)}
+        started = await both.all_started()
         assert started == Counter(wanted), [(name, iso(slot)) for name, slot in started if started[name, slot] > 1]
+
+
+class _BothSchedulers:
+    """The old scheduler beside Tickwise, and what the old one has started."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.names = [f"s{number}" for number in range(_SCHEDULES)]
+        self._asking = self.names[::2]
+        self._started = Counter[tuple[str, int]]()
+
+    async def meet(self, slot: int, ready: Sequence[str]) -> None:
+        """The fires of a slot, two passes, and adoptions before and after them, all at once."""
+        firing = [n for n in self.names if n in self._asking or (await self._world.schedule(n)).in_shadow]
+        await asyncio.gather(
+            *(self.adopt(name) for name in ready),
+            *(self._world.tick(node=node) for node in ("t1", "t2")),
+            *(self._fire(name, slot) for name in firing),
+            *(self.adopt(name) for name in reversed(ready)),
+        )
+
+    async def _fire(self, name: str, slot: int) -> None:
+        asks = name in self._asking
+        self._started[name, slot] += not asks
+        state = await self._world.store.change(name, FireSeen(slot, f"{name}@{slot}", asks))
+        self._started[name, slot] += asks and not is_ours(state, slot)
+
+    async def adopt(self, name: str) -> None:
+        with suppress(ConflictError):  # a fire may be on its way, or it is adopted
+            await self._world.store.change(name, ShadowAdopted("ann", stopped=name in self._asking))
+
+    async def all_started(self) -> Counter[tuple[str, int]]:
+        """By the old scheduler and, in the end, by Tickwise alone."""
+        for name in self.names:
+            assert not (await self._world.schedule(name)).in_shadow
+            ours = [run.slot for run in await self._world.runs(schedule=name) if run.slot is not None]
+            assert ours
+            self._started.update((name, slot) for slot in ours)
+        return +self._started

@@ -8,6 +8,7 @@ from .changes import ChangesSinceStories
 from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .event_sources import EventSourceStories
 from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
@@ -23,6 +24,7 @@ from .run_search import RunSearchStories
 from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
+from .start_budget import StartBudgetStories
 from .tick import ReserveStories, TickStories
 from .waits import WaitStories
 from .workers import WorkerStories
@@ -43,7 +45,9 @@ class StoreConformance(
     AdvanceRequestStories,
     BlackoutStories,
     EventStories,
+    EventSourceStories,
     DeadlineStories,
+    StartBudgetStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,

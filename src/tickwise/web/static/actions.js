@@ -186,8 +186,8 @@ export const pauseAll = () =>
     title: "Pause all",
     confirm: "Pause all",
     danger: true,
-    body: html`<p>No slot of any schedule runs until you resume.</p><${Field} label="Reason" name="reason" maxlength="1000" />`,
-    act: async ({ reason }) => done(await send("PUT", "pause", { reason }), "All schedules are paused."),
+    body: html`<p>No slot of any schedule runs until you resume.</p><${Field} label="Reason" name="reason" maxlength="1000" /><${UntilField} />`,
+    act: async ({ reason, until }) => done(await send("PUT", "pause", { reason, until: untilOf(until) }), "All schedules are paused."),
   });
 
 export const resumeAll = () =>

@@ -34,12 +34,13 @@ const main = Object.assign(document.createElement("main"), { id: "main", tabInde
 const file = (name) => import(`./pages/${name}.js`);
 const tried = new Set(); // files that once did not come
 let leave = () => {};
+let isAnswered = false; // the server has said who is here
 
 async function showPage({ moved = false } = {}) {
   leave();
   const { parts, query } = here();
   const found = match(parts);
-  if (!who.get() && found?.name !== "signin") return;
+  if (!who.get() && found?.name !== "signin") return isAnswered && goToDoor();
   if (!found) return go([]);
   const { page, end } = pageFor(found.params, query);
   leave = end;
@@ -122,10 +123,13 @@ function match(parts) {
 
 /** Who somebody is decides what they see; nobody sees the door. */
 function entered(person) {
+  isAnswered = true;
   events.end();
   if (person) events.start();
-  else if (here().parts[0] !== "signin") go(["signin"], { to: location.hash.replace(/^#\/?/, "") });
+  else if (here().parts[0] !== "signin") goToDoor();
 }
+
+const goToDoor = () => go(["signin"], { to: location.hash.replace(/^#\/?/, "") });
 
 async function start() {
   drawShell(document.getElementById("shell"), main, openPalette);

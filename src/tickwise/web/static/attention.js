@@ -1,4 +1,4 @@
-/** What needs a person, known on every page: the first one lists it, the tab counts it. */
+/** What needs a person: the first page lists it, on all others the tab counts it, and only the number is asked for. */
 
 import { get, may, reachable, send, who } from "./api.js";
 import { Button, Link } from "./components.js";
@@ -6,30 +6,39 @@ import * as events from "./events.js";
 import { html, signal } from "./preact.js";
 import { openSlot } from "./slotpanel.js";
 import { setNeeds } from "./tabtitle.js";
+import { zone } from "./time.js";
 import { copy, toast } from "./toasts.js";
 
 const CALM = 5000; // milliseconds between two looks
+const FIRST = 1000; // before the first one, which the first page makes by itself
 const EVERY = 60_000;
 
 /** The answer of `GET /attention`; null before there is one. */
 export const attention = signal(null);
+let listed = 0; // causes that are asked for
 let timer = null;
 let last = 0;
 
+/** List so many from now on; 0 only counts them. */
+export function listNeeds(number) {
+  listed = number;
+  if (number) lookForNeeds();
+}
+
 export async function lookForNeeds() {
+  clearTimeout(timer);
+  timer = null;
   last = Date.now();
-  const found = await get("attention").catch(() => null);
-  if (!found) return;
+  const asked = listed;
+  const found = await get("attention", { limit: asked, zone: zone.get() }).catch(() => null);
+  if (!found || asked !== listed) return;
   attention.value = found;
-  setNeeds(found.items.length);
+  setNeeds(found.count);
 }
 
 function soon() {
   if (!who.get()) return;
-  timer ??= setTimeout(() => {
-    timer = null;
-    lookForNeeds();
-  }, Math.max(0, last + CALM - Date.now()));
+  timer ??= setTimeout(lookForNeeds, last ? Math.max(0, last + CALM - Date.now()) : FIRST);
 }
 
 /** Look now and then, and when something happens. */

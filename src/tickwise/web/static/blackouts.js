@@ -23,7 +23,7 @@ export function Blackouts({ page }) {
     ${!rows ? html`<${Loading} rows=${2} />` : rows.length
       ? html`<${Table} label="Blackouts" columns=${columns(found.load)} rows=${rows} keyOf=${(one) => one.name} />`
       : html`<${Empty} text="No blackouts." advice="Add one to keep a time free of runs." />`}
-    ${mayAll("operator") && html`<div class="actions"><${Button} icon="plus" act=${async () => (await add()) && found.load()}>Add a blackout<//></div>`}<//>`;
+    ${mayAll("operator") && html`<div class="actions below"><${Button} icon="plus" act=${async () => (await add()) && found.load()}>Add a blackout<//></div>`}<//>`;
 }
 
 const columns = (changed) => [

@@ -71,10 +71,11 @@ export const Choices = ({ label, options, value, change }) =>
   html`<div class="choices" role="group" aria-label=${label}>${options.map(([code, word]) =>
     html`<button type="button" class="choice" key=${code} aria-pressed=${String(code === value)} onClick=${() => change(code)}>${word}</button>`)}</div>`;
 
-/** An error on one line: what was printed says more than the code that a program ended with. */
+/** An error on one line, as the server tells it: what was printed says more than the code that a program ended with. */
 export function briefError(error) {
-  const [first, second] = error.split("\n");
-  return second && /exit code \d+$/.test(first) ? `${second} · ${first}` : first;
+  const [first, ...rest] = error.trim().split("\n");
+  const said = rest.find((line) => line.trim() && !/^(Traceback \(|\s)/.test(line));
+  return said && /\b(exit code \d+|ended by \w+)$/.test(first) ? `${said} · ${first}` : first;
 }
 
 /** A sentence, with the runs that it names as links, and its instants in the zone that is shown; in commands they stay. */

@@ -20,11 +20,17 @@ export function DefinitionTab({ page, row }) {
     ${steps.length > 1 && html`<${Panel} title="Steps" kind="wide"><${Graph} steps=${steps} /><//>`}
     <${Panel} title="Definition" aside=${html`${may("admin") && html`<${Link} parts=${["schedules", row.name, "edit"]} kind="button">${row.source === "api" ? "Edit" : "Try a change"}<//>`}<${Button} kind="quiet" icon="copy" act=${() => copy(definitionText(row.definition))}>Copy<//>`}>
       <pre class="yaml" role="group" aria-label="Definition" tabindex="0">${definitionLines(row.definition).map((line) => html`<div>${line.map(([text, kind]) => (kind ? html`<span class=${`yaml-${kind}`}>${text}</span>` : text))}</div>`)}</pre>
-      <${Facts} pairs=${[["Source", row.source], ["Made", html`<${Time} at=${row.created_at} label />`], ["Changed", html`<${Time} at=${row.updated_at} label />`]]} />
-      ${row.source !== "api" && html`<p class="faint">Only its source may change it: ${row.source}.</p>`}<//>
+      <${Facts} pairs=${[["Source", sourceOf(row)], ["Made", html`<${Time} at=${row.created_at} label />`], ["Changed", html`<${Time} at=${row.updated_at} label />`]]} /><//>
     <div class="stack">
       <${Panel} title="Rules"><${Facts} pairs=${policies(row.definition)} /><//>
       <${Panel} title="Upcoming" about=${zone.get()}><${Coming} page=${page} row=${row} /><//></div></div>`;
+}
+
+/** Where it is defined, which alone may change it. */
+function sourceOf({ source }) {
+  if (source === "api") return "the API: it can be edited here";
+  const [kind, ...place] = source.split(":");
+  return html`${kind === "folder" ? "a file in " : `${kind}: `}<code>${place.join(":") || source}</code>, which alone may change it`;
 }
 
 /** Its next fires. */

@@ -31,6 +31,7 @@ export function policies(definition) {
     d.wait_for && ["Waits", `Waits for that up to ${d.wait_for}.`],
     d.until && ["Until", `Ends at ${d.until}.`],
     d.max_runs && ["At most", `Ends after ${d.max_runs} runs.`],
+    d.max_starts && ["Budget", `At most ${d.max_starts.count} runs in any ${d.max_starts.per}.`],
     d.expires && ["Expires", `A run that has not started after ${d.expires} is dropped.`],
     ["Retry", retry(d.retry)],
     d.timeout && ["Timeout", `A run is stopped after ${d.timeout}.`],

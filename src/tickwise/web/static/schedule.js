@@ -3,7 +3,7 @@
 import { backfill } from "./actions.js";
 import { get, may } from "./api.js";
 import { byDay, Calendar, DAYS, dayStart } from "./calendar.js";
-import { Badge, briefError, Button, Choices, Empty, Failure, Link, Loading, Panel, RunLink, Time } from "./components.js";
+import { Badge, briefError, Button, Choices, Empty, Failure, Link, Loading, Panel, RunLink, Sentence, Time } from "./components.js";
 import { html, useState } from "./preact.js";
 import { useResource } from "./resource.js";
 import { Axis, Legend, Reading, Ribbon } from "./ribbon.js";
@@ -87,7 +87,7 @@ const SlotTable = ({ row, items }) => html`<table class="plain rows" aria-label=
   <tbody>${items.map((one) => html`<tr key=${one.slot}>
     <td data-title="Slot"><div><button type="button" class="link whole" onClick=${() => openSlot({ schedule: row.name, slot: one.slot })}><${Time} at=${one.slot} /></button></div></td>
     <td data-title="State"><div class="slot-state"><i class=${slotClass(one)} data-state=${one.state} data-count=${one.count} />${slotWords(one)}${one.count > 1 && `, ${one.count} slots`}</div></td>
-    <td data-title="Why" class="grow"><div>${one.text}</div></td>
+    <td data-title="Why" class="grow"><div><${Sentence} text=${one.text} /></div></td>
     <td data-title="Run"><div>${one.run && html`<${RunLink} id=${one.run} />`}</div></td>
     <td data-title="Took" class="number"><div>${one.started_at && one.finished_at && span(Date.parse(one.finished_at) - Date.parse(one.started_at))}</div></td></tr>`)}</tbody></table>`;
 
@@ -104,6 +104,6 @@ const RunTable = ({ runs }) => html`<table class="plain rows" aria-label="Histor
   <tbody>${runs.map((run) => html`<tr key=${run.id}>
     <td data-title="Run"><div><${Link} parts=${["runs", run.id]} kind="mono whole">#${run.id}<//></div></td>
     <td data-title="State"><div><${Badge} state=${run.state} />${run.attempt > 1 && html`<span class="faint"> attempt ${run.attempt}</span>`}</div></td>
-    <td data-title="Slot"><div><${Time} at=${run.slot ?? run.due_at} /></div></td><td data-title="Trigger"><div>${run.trigger}${run.by && html`<span class="faint"> by ${run.by}</span>`}</div></td>
+    <td data-title="Slot"><div><${Time} at=${run.slot ?? run.due_at} /></div></td><td data-title="Trigger" class=${run.trigger === "schedule" ? "usual" : ""}><div>${run.trigger}${run.by && html`<span class="faint"> by ${run.by}</span>`}</div></td>
     <td data-title="Error" class="grow"><div class="problem">${run.error && briefError(run.error)}</div></td>
     <td data-title="Took" class="number"><div>${run.started_at && run.finished_at && span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</div></td></tr>`)}</tbody></table>`;

@@ -15,6 +15,8 @@ import { toast } from "./toasts.js";
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 const MOST = 500; // slots of a bin that are listed
 const CALM = 1500;
+const TOLD = /^(Next|Run \d+ is |It said: )/; // notes that the chain has, too
+const OFFERED = /tickwise runs (logs|retry)/; // advice for a shell, of which the page has a button
 
 /** What is open: a schedule with a slot, or with the seconds `from` and `until` of a bin; null if nothing. */
 const opened = signal(null);
@@ -74,7 +76,7 @@ function Why({ page, schedule, slot, changed }) {
   const concerns = (event) => event.schedule === schedule || event.name === schedule || event.job === schedule;
   const found = useResource(page, async (signal) => {
     const [why, row] = await Promise.all([
-      get(`${path}/why`, { slot, zone: zone.get() }, signal),
+      get(`${path}/why`, { slot }, signal),
       get(path, {}, signal),
     ]);
     return { why, row, run: why.run && await get(`runs/${why.run}`, {}, signal) };
@@ -89,7 +91,7 @@ function Why({ page, schedule, slot, changed }) {
     ${run?.error ? html`<pre class="error-text">${firstLines(run.error)}</pre>` : html`<p><${Sentence} text=${upper(why.text)} /></p>`}
     <div class="actions">${remedies({ why, row, run, slot, then })}</div>
     <${Chain} why=${why} />
-    ${why.notes.filter((note) => !note.startsWith("Next")).map((note) => html`<p class="faint"><${Sentence} text=${note} /></p>`)}`;
+    ${why.notes.filter((note) => !TOLD.test(note)).map((note) => html`<p class="faint"><${Sentence} text=${note} /></p>`)}`;
 }
 
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -97,7 +99,7 @@ const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const firstLines = (text) => text.split("\n").slice(0, 6).join("\n");
 
 /** The way from the definition to the worker; its last advice stands below. */
-export const Chain = ({ why }) => html`<ol class="chain">${why.chain.map(({ what, text, mark }) =>
+export const Chain = ({ why }) => html`<ol class="chain">${why.chain.filter(({ text }) => !OFFERED.test(text)).map(({ what, text, mark }) =>
   html`<li class=${`is-${MARKS[mark]}`}><${Icon} name=${mark === "do" ? "moved" : MARKS[mark]} /><span class="faint">${what}</span><span><${Sentence} text=${text} /></span></li>`)}</ol>`;
 
 /** Buttons instead of commands: what helps here, first. */

@@ -42,12 +42,18 @@ elseif args.limit then
     call('DEL', key)
   end
   tell()
-elseif args.pause and not is_paused() then
-  call('SET', P .. ':pause', cjson.encode({ whole(second), args.pause.by, args.pause.reason }))
-elseif args.resume and is_paused() then
+elseif args.pause then
+  local open = is_paused() and cjson.decode(call('GET', P .. ':pause')) or { whole(second), args.pause.by, args.pause.reason }
+  open[4] = args.pause['until'] and whole(args.pause['until'])
+  call('SET', P .. ':pause', cjson.encode(open))
+elseif (args.resume or args.resume_at_its_end) and is_paused() then
   local open = cjson.decode(call('GET', P .. ':pause'))
-  call('RPUSH', P .. ':pauses', cjson.encode({ open[1], open[2], open[3], whole(second) }))
-  call('DEL', P .. ':pause')
-  tell()
+  local over = args.resume and whole(second) or open[4]
+  if over and tonumber(over) <= second then
+    call('RPUSH', P .. ':pauses', cjson.encode({ open[1], open[2], open[3], over }))
+    call('DEL', P .. ':pause')
+    tell()
+    return '{"ended":true}'
+  end
 end
 return '{}'

@@ -15,7 +15,7 @@ export const title = () => "Calendars";
 
 export const show = shows(({ page }) => (mayAll("viewer")
   ? html`<${Calendars} page=${page} />`
-  : html`<${Heading} title="Calendars" /><${Empty} text="Only who sees all jobs can see calendars." />`));
+  : html`<${Heading} title="Calendars" /><${Empty} text="Calendars are shown to people who see all jobs." />`));
 
 function Calendars({ page }) {
   const [name, setName] = useState(page.query.name);
@@ -32,7 +32,7 @@ function Calendars({ page }) {
 }
 
 const columns = (choose, chosen) => [
-  ["Calendar", (one) => html`<${Button} kind="quiet" act=${() => choose(one.name)} label=${`Show ${one.name}`}>${one === chosen ? html`<strong>${one.name}</strong>` : one.name}<//>`],
+  ["Calendar", (one) => html`<button type="button" class="link name calendar-name" aria-label=${`Show ${one.name}`} aria-pressed=${String(one === chosen)} onClick=${() => choose(one.name)}>${one.name}</button>`],
   ["For", (one) => one.description],
   ["Known until", (one) => one.last],
   ["Source", (one) => one.source],

@@ -7,6 +7,7 @@ import { ask } from "../dialog.js";
 import { Field } from "../fields.js";
 import { html, shows } from "../preact.js";
 import { useResource } from "../resource.js";
+import { now, span } from "../time.js";
 import { toast } from "../toasts.js";
 
 const LOOK_EVERY = 5000;
@@ -40,7 +41,7 @@ const WORKER = [
   ["Busy", (one) => (one.capacity && one.live ? html`<span class="load"><meter min="0" max=${one.capacity} value=${one.busy} aria-label="busy" /> ${one.busy} of ${one.capacity}</span>` : "–")],
   ["Seen", (one) => html`<${Countdown} at=${one.seen_at} />`],
   ["Last pass", (one) => html`<${Countdown} at=${one.passed_at} />`],
-  ["Up", (one) => html`<${Countdown} at=${one.started_at} />`],
+  ["Up", (one) => (one.live ? span(now() - Date.parse(one.started_at)) : "–")],
   ["Version", (one) => one.version],
   ["Problems", (one) => one.problems.map((text) => html`<div class="problem">${text}</div>`)],
 ];

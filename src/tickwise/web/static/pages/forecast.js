@@ -63,7 +63,7 @@ const STARTS = [
 const CROWDED = [
   ["First at", (one) => html`<${Time} at=${one.minute} />`],
   ["Schedules", (one) => String(one.count), "number"],
-  ["Who", (one) => html`${one.schedules.slice(0, NAMED).map((name, place) => html`${place > 0 && ", "}<${ScheduleLink} name=${name} />`)}${one.count > NAMED && ` and ${one.count - NAMED} more`}`, "grow"],
+  ["Which", (one) => html`${one.schedules.slice(0, NAMED).map((name, place) => html`${place > 0 && ", "}<${ScheduleLink} name=${name} />`)}${one.count > NAMED && ` and ${one.count - NAMED} more`}`, "grow"],
   ["Instead of", (one) => one.instead_of && html`<code>${one.instead_of}</code>`],
   ["Suggestion", (one) => one.suggestion && html`<code>${one.suggestion}</code>`],
 ];

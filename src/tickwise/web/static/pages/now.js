@@ -2,7 +2,7 @@
 
 import { backfill, pauseAll, resumeAll } from "../actions.js";
 import { get, may, mayAll } from "../api.js";
-import { attention, lookForNeeds, Remedy } from "../attention.js";
+import { attention, listNeeds, lookForNeeds, Remedy } from "../attention.js";
 import { Resting } from "../blackouts.js";
 import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../components.js";
 import { Doctor } from "../doctor.js";
@@ -10,7 +10,7 @@ import { FirstRun } from "../firstrun.js";
 import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { Axis, Legend, Reading, Ribbon } from "../ribbon.js";
-import { byPrefix, PAGE, readRibbons } from "../ribbongroups.js";
+import { filterOf, grouped, groupings, PAGE, readRibbons } from "../ribbongroups.js";
 import { refine } from "../routes.js";
 import { closeSlot, openSlot, SlotPanel } from "../slotpanel.js";
 import { RANGES, total, windowOf } from "../slots.js";
@@ -19,11 +19,11 @@ import { now, shortStamp, skew, span } from "../time.js";
 const [FEW, ROWS] = [12, 40]; // rows that are asked for again often, and rows of a page
 const [CALM, CALMER] = [3000, 10_000]; // milliseconds between two looks
 const EVERY = 30_000;
-const SHOWN = 6; // needs
-const MANY = 60; // schedules, from which on they can be grouped
+const [SHOWN, MOST] = [6, 1000]; // needs
+const MANY = 12; // schedules, from which on they can be grouped
 const NARROW = 760; // pixels
 const [LOW, TALL] = [46, 84]; // pixels of a row, on a desk and on a phone
-const GROUPS = [["", "each"], ["prefix", "by prefix"]];
+const WORDS = { "": "one by one", prefix: "by prefix" };
 
 export const title = () => "Now";
 
@@ -35,7 +35,7 @@ function Now({ page }) {
   const overview = useResource(page, (signal) => get("overview", {}, signal), {
     on: ["run", "schedule"], calm: CALMER, every: EVERY,
   });
-  useEffect(() => void lookForNeeds(), []);
+  useEffect(() => (listNeeds(SHOWN), () => listNeeds(0)), []);
   const found = overview.data.value;
   const schedules = attention.value?.schedules;
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
@@ -71,15 +71,14 @@ const Everything = ({ paused, changed }) =>
 
 /** Causes, the worst first, each with its way out. */
 function Needs() {
-  const [all, setAll] = useState(false);
   const found = attention.value;
-  if (!found) return html`<${Loading} rows=${2} />`;
+  if (!found || found.items.length < Math.min(found.count, SHOWN)) return html`<${Loading} rows=${2} />`;
   const items = [...found.items, ...ownNeeds()];
   if (!items.length) return null;
-  const shown = all ? items : items.slice(0, SHOWN);
+  const left = found.count - found.items.length;
   return html`<${Panel} title="Needs attention">
-    <ul class="needs">${shown.map((one) => html`<${Need} key=${`${one.kind} ${one.subject.name}`} need=${one} />`)}</ul>
-    ${items.length > shown.length && html`<${Button} kind="quiet" act=${() => setAll(true)}>Show all ${items.length}${found.more && " and more"}<//>`}<//>`;
+    <ul class="needs">${items.map((one) => html`<${Need} key=${`${one.kind} ${one.subject.name}`} need=${one} />`)}</ul>
+    ${left > 0 && html`<${Button} kind="quiet" act=${() => listNeeds(MOST)}>Show ${left.toLocaleString("en")} more<//>`}<//>`;
 }
 
 function Need({ need }) {
@@ -107,9 +106,9 @@ const ownNeeds = () =>
 
 function Ribbons({ page, query, change, schedules }) {
   const hours = RANGES[query.hours] ? query.hours : "1";
-  const isGrouped = query.group === "prefix";
+  const by = query.group ?? "";
   const [pages, setPages] = useState(1);
-  const rows = pages * (isGrouped ? PAGE : ROWS);
+  const rows = pages * (by ? PAGE : ROWS);
   const read = async (signal) => {
     const scale = windowOf(hours, now(), innerWidth < NARROW);
     const asked = { since: iso(scale.since), until: iso(scale.until), bins: scale.bins, text: query.text, label: query.label };
@@ -122,14 +121,21 @@ function Ribbons({ page, query, change, schedules }) {
   const found = last.current;
   const aside = html`<div class="now-tools">
     ${(query.text || query.label) && html`<${Button} kind="chip" icon="failed" act=${() => change({ text: "", label: "" })}>${query.text || query.label}<//>`}
-    ${(schedules > MANY || isGrouped) && html`<${Choices} label="Group" options=${GROUPS} value=${isGrouped ? "prefix" : ""} change=${(code) => change({ group: code })} />`}
+    ${(schedules > MANY || by) && found && html`<${Grouping} items=${found.items} by=${by} change=${change} />`}
     <${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => change({ hours: code })} /></div>`;
   return html`<${Panel} title="Every slot" about=${found && aboutOf(found, hours)} aside=${aside}>
     ${slots.problem.value && html`<${Failure} problem=${slots.problem.value} again=${slots.load} />`}
-    ${isGrouped && found?.next && html`<p class="faint" role="status">Groups of the ${found.items.length.toLocaleString("en")} schedules that were read, the worst first; there are more.</p>`}
-    ${!found ? html`<${Loading} rows=${6} high=${Math.min(schedules, rows) * (innerWidth < NARROW ? TALL : LOW)} />` : found.items.length ? html`<${Rows} found=${isGrouped ? { ...found, items: byPrefix(found.items) } : found} isGrouped=${isGrouped} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
+    ${by && found?.next && html`<p class="faint" role="status">Groups of the ${found.items.length.toLocaleString("en")} schedules that were read, the worst first; there are more.</p>`}
+    ${!found ? html`<${Loading} rows=${6} high=${Math.min(schedules, rows) * (innerWidth < NARROW ? TALL : LOW)} />` : found.items.length ? html`<${Rows} found=${by ? { ...found, items: grouped(found.items, by) } : found} by=${by} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
     ${found?.next && html`<${Button} kind="quiet" act=${() => setPages(pages + 1)}>Show more<//>`}
     <${Legend} /><${Reading} /><//>`;
+}
+
+/** How schedules are put together: by prefix, or by a label that some of them have. */
+function Grouping({ items, by, change }) {
+  const offered = [...new Set(["", ...groupings(items), by])];
+  return html`<label class="sort">Schedules <select aria-label="Group schedules" onChange=${(event) => change({ group: event.target.value })}>
+    ${offered.map((one) => html`<option key=${one} value=${one} selected=${one === by}>${WORDS[one] ?? `by ${one.slice("label:".length)}`}</option>`)}</select></label>`;
 }
 
 function aboutOf({ totals, items, next }, hours) {
@@ -143,17 +149,17 @@ function aboutOf({ totals, items, next }, hours) {
 
 const iso = (second) => new Date(second * 1000).toISOString();
 
-function Rows({ found, isGrouped, change }) {
-  const narrow = (item) => change({ text: item.name, group: "" });
+function Rows({ found, by, change }) {
+  const narrow = (item) => filterOf(item, by) && change({ text: "", label: "", ...filterOf(item, by), group: "" });
   const bin = (item, number) => ({ schedule: item.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
-  const open = (item) => (number) => (isGrouped ? narrow(item) : openSlot(bin(item, number)));
+  const open = (item) => (number) => (by ? narrow(item) : openSlot(bin(item, number)));
   return html`<div class="ribbons">
     <div class="ribbon-row ribbon-head"><div /><div class="ribbon-lane"><${Axis} scale=${found.scale} /></div><div class="share">ran</div><div class="ribbon-count">slots</div></div>
     ${found.items.map((item) => html`<div class="ribbon-row" key=${item.name}>
-      <div class="ribbon-name">${isGrouped
-        ? html`<button type="button" class="link name" onClick=${() => narrow(item)}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}${found.next && " read"}</span>`
-        : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.means}</span>`}</div>
-      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!isGrouped && may("operator", item.job) ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
+      <div class="ribbon-name">${by
+        ? html`<button type="button" class="link name" disabled=${!filterOf(item, by)} onClick=${() => narrow(item)}>${item.name || "without it"}</button><span class="faint">${counted(item.schedules, "schedule")}${found.next && " read"}</span>`
+        : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.in_shadow ? "in shadow" : item.means}</span>`}</div>
+      <div class="ribbon-lane"><${Ribbon} label=${item.name || "schedules without the label"} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!by && may("operator", item.job) ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
       <${Share} good=${item.good} />
       <div class="ribbon-count">${(total(item.totals) - (item.totals.to_come ?? 0)).toLocaleString("en")}</div></div>`)}</div>`;
 }
