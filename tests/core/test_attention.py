@@ -226,6 +226,7 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         fleet_attention.undelivered("host", "webhook: 404"),
         fleet_attention.approval("7", "etl", "ok", StepWait(1, NOW, role="admin", until=NOW + 60)),
         fleet_attention.approval("7", "etl", "ok", StepWait(1, NOW, role="operator")),
+        fleet_attention.set_back(NOW, "tickwise store restored --until x"),
     ]
     assert [f"{item.subject.kind} {item.subject.name}: {item.text}" for item in items] == [
         "fleet everything: is paused by Ada",
@@ -240,6 +241,7 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         "channel webhook: did not take the last notification of host",
         f"step etl, run 7, step ok: waits for an approval by an admin, until {iso(NOW + 60)}",
         "step etl, run 7, step ok: waits for an approval by an operator",
+        f"fleet the store: {items[-1].text}",
     ]
     assert [does(item) for item in items] == [
         ["resume_all"],
@@ -254,6 +256,7 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         ["test_channel"],
         ["answer"],
         ["answer"],
+        ["command"],
     ]
     assert items[7].detail == "line 3: hour: 25"
     assert {item.kind for item in items} == {
@@ -263,6 +266,7 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         Cause.BROKEN_FILE,
         Cause.UNDELIVERED,
         Cause.APPROVAL,
+        Cause.SET_BACK,
     }
 
 
@@ -335,3 +339,13 @@ def test_an_adopted_schedule_that_is_still_started_elsewhere() -> None:
     assert cause(health(state=shaded(600, adopted=400))) is None
     assert cause(health(state=shaded(86_401, adopted=90_000))) is None
     assert cause(health(state=schedule(shadow=Shadow(NOW)))) is None
+
+
+def test_proposals_that_wait() -> None:
+    """They are one item, which ends when somebody has decided about all of them."""
+    one = fleet_attention.proposals(["pause a: 2 starts would not come"], 5)
+    assert (one.subject.name, one.text, one.detail) == (
+        "1 proposal", "waits for you", "pause a: 2 starts would not come",
+    )  # fmt: skip
+    two = fleet_attention.proposals(["pause a", "pause b"], 5)
+    assert (two.subject.name, two.text, two.counts["open"]) == ("2 proposals", "wait for you", 2)

@@ -65,9 +65,11 @@ class Cause(StrEnum):
     SILENT = "silent"
     UNDELIVERED = "undelivered"
     PAUSED = "paused"
+    SET_BACK = "set_back"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
     APPROVAL = "approval"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)

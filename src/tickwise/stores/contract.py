@@ -313,6 +313,13 @@ class Store(ABC):
             validation.check_pause(pause)
         await self._pause_queue(queue, pause)
 
+    @abstractmethod
+    async def skip_run_numbers(self) -> int:
+        """Number new runs from the store's time on, in milliseconds, and say from where (S78).
+
+        Runs that a restored store has forgotten may have had the next numbers, and others know runs by these.
+        """
+
     async def prune(self, most: int = 1_000, keep: Keep = KEEP_ALL) -> int:
         """Remove at most so many runs that are not kept any longer (S51); how many were removed.
 

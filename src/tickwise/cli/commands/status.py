@@ -45,6 +45,7 @@ _COMMANDS = {  # what a remedy is on the command line
     "test_channel": "tickwise notify test {field}",
     "command": "{command}",
     "answer": "{command}",
+    "proposals": "{command}",
 }
 
 

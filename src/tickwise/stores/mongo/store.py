@@ -67,6 +67,7 @@ class MongoStore(MongoMoves, Store):
     expire = move(lease.expire)
     _beat = move(heartbeat.beat)
     _leave = move(handover.leave)
+    skip_run_numbers = move(fleet.skip_run_numbers)
     _limit = move(fleet.limit)
     _pause_queue = move(fleet.pause_queue)
     _prune = move(retention.prune)

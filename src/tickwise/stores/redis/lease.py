@@ -90,6 +90,8 @@ async def beat(server: RedisServer, node: Node, held: Mapping[int, str], lease: 
         frozenset(answer["held"]),
         frozenset(answer["cancelling"]),
         await readable_leases(server, sorted(map(run_of, answer["unknown"]), key=lambda run: int(run["_id"]))),
+        seen_at=answer["now"],
+        seen_before=answer["seen_before"],
     )
 
 

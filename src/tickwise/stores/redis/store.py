@@ -66,6 +66,7 @@ class RedisStore(RedisMoves, Store):
     expire = move(finish.expire)
     _beat = move(lease.beat)
     _leave = move(fleet.leave)
+    skip_run_numbers = move(fleet.skip_run_numbers)
     _limit = move(fleet.limit)
     _pause_queue = move(fleet.pause_queue)
     _prune = move(retention.prune)

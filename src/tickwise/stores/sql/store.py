@@ -74,6 +74,7 @@ class SqlStore(SqlMoves, Store):
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
     _leave = move(Pool.OTHER, handover.leave)
+    skip_run_numbers = move(Pool.OTHER, fleet.skip_run_numbers)
     _limit = move(Pool.OTHER, fleet.limit)
     _pause_queue = move(Pool.OTHER, fleet.pause_queue)
     _prune = move(Pool.OTHER, retention.prune)

@@ -53,9 +53,17 @@ export function Remedy({ action, job }) {
   if (action.role && !may(action.role, job)) return null;
   if (action.method) return html`<${Button} act=${() => carryOut(action)}>${action.label}<//>`;
   if (action.do === "why") return html`<${Button} act=${() => openSlot({ schedule: action.schedule, slot: action.slot })}>${action.label}<//>`;
+  if (action.do === "proposals") return html`<${Button} act=${goToProposals}>${action.label}<//>`;
   if (action.do === "command") return html`<${Button} icon="copy" title=${action.command} act=${() => copy(action.command)}>${action.label}<//>`;
   const place = placeOf(action);
   return place && html`<${Link} ...${place} kind="button">${action.label}<//>`;
+}
+
+/** The list of proposals on the first page. */
+function goToProposals() {
+  const list = document.getElementById("proposals");
+  list?.scrollIntoView({ block: "start" });
+  list?.focus({ preventScroll: true });
 }
 
 const placeOf = (action) => ({
