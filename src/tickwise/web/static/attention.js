@@ -69,6 +69,7 @@ function goToProposals() {
 const placeOf = (action) => ({
   log: () => ({ parts: ["runs", action.run] }),
   run: () => ({ parts: ["runs", action.run] }),
+  answer: () => ({ parts: ["runs", action.run], query: { step: action.field } }),
   schedule: () => ({ parts: ["schedules", action.schedule] }),
   edit: () => ({ parts: ["schedules", action.schedule], query: { tab: "definition" } }),
   runs: () => ({ parts: ["runs"], query: { q: action.q } }),

@@ -13,7 +13,7 @@ const begin = (step) => Date.parse(step.started_at);
 const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
 export const stateOf = (step) => step.state ?? "waiting";
 
-const KINDS = ["command", "script", "python", "http", "job"];
+const KINDS = ["command", "script", "python", "http", "job", "approve"];
 
 /** The step of which this is the execution for one item of `foreach`; the name itself if it is no item's. */
 export const stepOf = (name) => ITEM.exec(name)?.[1] ?? name;
@@ -116,6 +116,7 @@ function Row({ step, axis, told: known, isCritical, chosen, choose }) {
   const bar = step.started_at && axis && barOf(step, axis);
   const outputs = Object.keys(step.outputs).length;
   const told = [
+    state === "waiting" && step.approval && !step.approval.answer && `${step.approval.role} asked`,
     step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step)), outputs && `${outputs} ${outputs === 1 ? "output" : "outputs"}`,
   ].filter(Boolean).join(" · ");
   return html`<button type="button" class=${`step-row step is-${state}`} aria-pressed=${String(chosen)} onClick=${() => choose(chosen ? "" : step.name)}
