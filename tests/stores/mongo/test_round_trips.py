@@ -73,7 +73,7 @@ async def test_commands_of_a_beat_and_of_an_idle_pass(emptied_mongodb: str) -> N
         beat = await counted(commands, lambda: world.store.beat(worker_node("w1"), held))
         idle = await counted(commands, world.tick)
         await world.store.close()
-    assert (sorted(beat), idle) == (["find", "update", "update"], ["find"] * 3)
+    assert (sorted(beat), idle) == (["find", "findAndModify", "update"], ["find"] * 3)
 
 
 @pytest.mark.parametrize("jobs", [2, 40])

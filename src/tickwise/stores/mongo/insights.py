@@ -120,6 +120,8 @@ def _matching(wanted: RunFilter, after: int | None) -> Document:
         "slot": wanted.slot, "_id": None if after is None else {"$lt": after},
     }  # fmt: skip
     which = {field: value for field, value in given.items() if value is not None}
+    if wanted.waits:
+        which |= {"waits_for": {"$exists": True}}
     if created := _between(wanted.since, wanted.until):
         which["created_at"] = created
     if wanted.triggers:

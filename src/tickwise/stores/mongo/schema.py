@@ -57,6 +57,7 @@ INDEXES = {
         _index("unwoken", where=_exists("unwoken")),
         _index("state", "queue"),
         _index("started_at"),
+        _index("-started_at", where=_exists("waits_for")),
         _index("slot", where=_exists("slot")),
         _index("finished_at", where=_exists("finished_at")),
     ],

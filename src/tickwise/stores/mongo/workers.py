@@ -13,7 +13,7 @@ from ..records import MICRO, Node, Role
 from .base import Mongo
 
 _DAY = 86_400 * MICRO
-_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered", "set_back"})
 _KNOWN = frozenset(field.name for field in fields(Node)) - {"offers"}
 
 
