@@ -18,8 +18,9 @@ ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
     "seen", "shadow adopt", "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve",
+    "runs approve", "runs reject",
     "proposals reject",
-}  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
+}  # fmt: skip  # commands that ask no API, or need a proposal or a run that waits, which have tests of their own
 
 
 class Case(NamedTuple):

@@ -17,6 +17,7 @@ from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
 from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..core.timeparse import floor_second
+from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
@@ -70,7 +71,12 @@ async def status(
     fleet += [] if sees else await _set_back(store, nodes, micro)
     asked = await open_proposals(store.access, micro // MICRO, sees)
     fleet += [fleet_attention.proposals([one.effect["text"] for one in asked], _oldest(asked))] if asked else []
-    items = rules.ranked([*fleet, *own])
+    approvals = [
+        fleet_attention.approval(one.run, one.job, one.step, one.wait)
+        for one in await open_approvals(store)
+        if sees is None or sees(one.job)
+    ]
+    items = rules.ranked([*fleet, *approvals, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
         now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,

@@ -15,6 +15,7 @@ from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
+    Approval,
     Catchup,
     Command,
     Deadline,
@@ -294,7 +295,15 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
     JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
+    Approval: lambda action: {"approve": _approval_field(action)},
 }
+
+
+def _approval_field(approval: Approval) -> Any:
+    if approval.timeout is None:
+        return approval.role
+    timeout = format_duration(approval.timeout)
+    return {"role": approval.role, "timeout": timeout, "on_timeout": str(approval.on_timeout)}
 
 
 def _action_field(action: Action) -> dict[str, Any]:

@@ -68,12 +68,13 @@ class Cause(StrEnum):
     SET_BACK = "set_back"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    APPROVAL = "approval"
     PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an item is about: a schedule, queue, file, channel, or the fleet."""
+    """What an item is about: a schedule, step, queue, file, channel, or the fleet."""
 
     kind: str
     name: str

@@ -261,7 +261,23 @@ class JobCall:
     params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
-Action: TypeAlias = Command | Script | PythonCall | HttpCall | JobCall
+class ApprovalAnswer(StrEnum):
+    """What a person may say to a step that waits for it (S75)."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A yes or no of a person, which the step waits for without a worker (S75)."""
+
+    role: str = "operator"  # what whoever answers is at least
+    timeout: int | None = None  # none: it waits until somebody answers
+    on_timeout: ApprovalAnswer = ApprovalAnswer.REJECT
+
+
+Action: TypeAlias = Command | Script | PythonCall | HttpCall | JobCall | Approval
 
 
 class Outcome(StrEnum):
@@ -382,5 +398,5 @@ def jobs_listened_to(job: JobDefinition) -> tuple[str, ...]:
 
 
 def may_wait(job: JobDefinition) -> bool:
-    """Whether a step of the job waits for what others do (S74)."""
-    return bool(jobs_called(job))
+    """Whether a step of the job waits for what others do (S74, S75)."""
+    return any(isinstance(step.action, JobCall | Approval) for step in job.steps)

@@ -1,9 +1,10 @@
-"""What may be wrong beside the schedules: in the fleet, with queues, files and channels."""
+"""What may need a person beside the schedules: in the fleet, runs, queues, files and channels."""
 
 from collections.abc import Sequence
 
 from .attention import Attention, Cause, Remedy, Severity, Subject
 from .payload import first_line
+from .step_waits import StepWait, approver
 from .timeparse import iso
 
 
@@ -63,6 +64,21 @@ def broken_file(host: str, problem: str) -> Attention:
         text=f"cannot be read on {host}" if host else "cannot be read", detail=first_line(what),
         remedies=(Remedy(do="command", label="Check it", command=f"tickwise validate {file}"),)
         if file.endswith((".yaml", ".yml")) else (),
+    )  # fmt: skip
+
+
+def approval(run: str, job: str, step: str, wait: StepWait) -> Attention:
+    """A step of a run waits for a person (S75)."""
+    until = f", until {iso(wait.until)}" if wait.until else ""
+    return Attention(
+        kind=Cause.APPROVAL, severity=Severity.WARNING, since=wait.since,
+        subject=Subject("step", f"{job}, run {run}, step {step}", job),
+        text=f"waits for {approver(wait.role)}{until}",
+        remedies=(
+            Remedy(
+                do="answer", label="Answer", run=run, field=step, command=f"tickwise runs approve {run} {step}"
+            ),
+        ),
     )  # fmt: skip
 
 

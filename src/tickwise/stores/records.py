@@ -337,6 +337,7 @@ class RunFilter:
     schedules: frozenset[str] | None = None  # the same
     error: str | None = None  # a pattern that is part of the error in any case; `*` stands for any text
     words: tuple[str, ...] = ()  # patterns, each part of a name or the error, or the id itself
+    waits: bool = False  # only queued ones whose steps wait for what others do (S74, S75)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from .schema import (
     TemplateEntry,
     Times,
 )
-from .steps import build_handler, build_preconditions, build_retry, build_steps, check_child_jobs
+from .steps import build_handler, build_preconditions, build_retry, build_steps, check_waits
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
@@ -93,7 +93,7 @@ def build(
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
     engine = None if "engine" in broken else _build_engine(spec, defaults.engines, errors)
-    check_child_jobs(spec, name, errors)
+    check_waits(spec, name, errors)
     if "params" not in broken:
         check_references(spec, steps, preconditions, handlers, errors)
     if broken or errors.found:

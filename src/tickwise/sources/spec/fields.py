@@ -10,7 +10,7 @@ from ...core.cron import parse
 from ...core.cron.calendar_days import Roll
 from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
-from ...core.definition import NAME, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
+from ...core.definition import NAME, ApprovalAnswer, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
 from ...core.events import SENDERS, EndState
 from ...core.references import OUTPUT_NAME, REFERENCE, output_reference
@@ -233,6 +233,8 @@ PARAMS = Names(_check_identifier, AnyValue())
 CATCHUP = Choice(words_of(Catchup), name="Catchup")
 OVERLAP = Choice(words_of(Overlap), also={"all": Overlap.QUEUE})
 BLACKOUT = Choice(words_of(BlackoutMode), name="Blackout")
+ANSWER = Choice(words_of(ApprovalAnswer), name="ApprovalAnswer")
+APPROVER = Choice({role: role for role in ("operator", "admin")}, name="Approver")
 TICKING = Choice(words_of(Ticking), name="Ticking")
 ROLL = Choice(words_of(Roll), name="Roll")
 OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ...core.definition import Action, Command, Handlers, HttpCall, JobCall, Precondition, PythonCall, Script, Step
+from ...core.definition import (
+    Action,
+    Approval,
+    Command,
+    Handlers,
+    HttpCall,
+    JobCall,
+    Precondition,
+    PythonCall,
+    Script,
+    Step,
+)
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ...core.references import (
     OUTPUT_NAME,
@@ -160,6 +171,7 @@ _FIELDS: dict[type, str] = {
     PythonCall: "python",
     HttpCall: "http",
     JobCall: "job",
+    Approval: "approve",
 }
 
 

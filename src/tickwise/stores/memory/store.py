@@ -161,6 +161,11 @@ class MemoryStore(MemoryMoves, Store):
             self._memory.news = True
 
     @atomic
+    def _answer_step(self, run: int, answer: StepReport, /) -> bool:
+        found = self._memory.active.get(str(run))
+        return found is not None and found.steps.setdefault(answer.name, answer) is answer
+
+    @atomic
     def _retry(self, run: int, again: Sequence[str], /) -> None:
         found = self._known_run(run)
         if (found.state, Event.PUT_BACK) not in MOVES:

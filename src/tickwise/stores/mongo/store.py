@@ -59,6 +59,7 @@ class MongoStore(MongoMoves, Store):
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
     _wake = move(enqueue.wake_run)
+    _answer_step = move(lease.answer_step)
     _attempt = move(lease.attempt)
     _report = move(lease.report)
     _hand_over = move(handover.hand_over)

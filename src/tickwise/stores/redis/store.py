@@ -56,6 +56,7 @@ class RedisStore(RedisMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _wake = move(enqueue.wake)
+    _answer_step = move(lease.answer_step)
     _lease = move(lease.lease)
     _attempt = move(lease.attempt)
     _report = move(lease.report)

@@ -66,6 +66,7 @@ class SqlStore(SqlMoves, Store):
     end_pause = move(Pool.OTHER, fleet.end_pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _wake = move(Pool.OTHER, enqueue.wake)
+    _answer_step = move(Pool.OTHER, lease.answer_step)
     _lease = cached_move(Pool.LEASE, lease.lease)
     _hand_over = move(Pool.OTHER, handover.hand_over)
     _adopt = cached_move(Pool.LEASE, lease.adopt)
