@@ -82,7 +82,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
             try:
                 jobs.append(_job_of_call(call, file, place, names))
             except InputError as error:
-                refused.append(Refused(place, _shown(call.function), str(error).split("\n", 1)[0]))
+                refused.append(Refused(place, _describe_node(call.function), str(error).split("\n", 1)[0]))
     return Imported(scheduler="APScheduler", jobs=jobs, refused=refused, notes=_NOTES if jobs else ())
 
 
@@ -125,7 +125,7 @@ def _job_of_call(call: _Call, file: _File, place: str, names: JobNames) -> Impor
     fields, when, rules = _READERS[kind](given, file.where, notes)
     fields |= dict(_policy(arguments, notes, is_new=call.is_new))
     fields |= _action(call.function, arguments, file, notes)
-    suggested = _text(arguments.get("id")) or _text(arguments.get("name")) or _shown(call.function)
+    suggested = _text(arguments.get("id")) or _text(arguments.get("name")) or _describe_node(call.function)
     return ImportedJob(
         name=names.take(suggested.rpartition(":")[2]), fields=fields, place=place, when=when, notes=notes,
         rules=rules,
@@ -219,7 +219,7 @@ def _limits(given: Mapping[str, ast.expr], notes: list[str]) -> dict[str, Any]:
 def _policy(given: Mapping[str, ast.expr], notes: list[str], *, is_new: bool) -> Iterator[tuple[str, Any]]:
     """Coalescing, misfire grace and instances, as far as they are written."""
     coalesce = given.get("coalesce")
-    word = None if coalesce is None else _shown(coalesce)
+    word = None if coalesce is None else _describe_node(coalesce)
     misses_all = word is not None and (word == "False" or word.endswith("CoalescePolicy.all"))
     yield "catchup", "all" if misses_all else "once"
     grace = given.get("misfire_grace_time")
@@ -232,7 +232,7 @@ def _policy(given: Mapping[str, ast.expr], notes: list[str], *, is_new: bool) ->
     yield "overlap", "skip" if instances == 1 and not misses_all else "allow"
     if instances > 1:
         yield "max_active_runs", min(instances, 1_000)
-    if "paused" in given and _shown(given["paused"]) == "True":
+    if "paused" in given and _describe_node(given["paused"]) == "True":
         yield "enabled", False
     left = (name for name in ("max_jitter", "next_run_time") if name in given)
     notes += [f"{name}={ast.unparse(given[name])[:60]}" for name in left]
@@ -316,5 +316,5 @@ def _name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _shown(node: ast.expr | None) -> str:
+def _describe_node(node: ast.expr | None) -> str:
     return "job" if node is None else _text(node) or ast.unparse(node)[:80]
