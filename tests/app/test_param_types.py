@@ -66,7 +66,7 @@ async def test_a_value_that_fits() -> None:
         ({**FIELDS, "schedule": "@daily"}, "param_types.day: has no value under params, and slots give none"),
         ({**FIELDS, "params": {"limit": "x", "tables": []}}, "params: the job load takes an integer as limit"),
         ({**FIELDS, "param_types": {"day": "dat"}}, "did you mean date?"),
-        ({"name": "load", "schedule": "@daily", "param_types": {"a": "date"}}, "goes with steps or a single action"),
+        ({"name": "load", "schedule": "@daily", "param_types": {"a": "date"}}, "goes with steps or a single"),
         (
             {
                 "name": "load", "params": {"tables": "a b"},
