@@ -9,7 +9,7 @@ import { setNeeds } from "./tabtitle.js";
 import { zone } from "./time.js";
 import { copy, toast } from "./toasts.js";
 
-const CALM = 5000; // milliseconds between two looks
+const [CALM, CALMER] = [5000, 15_000]; // milliseconds between two looks, where they are listed and where they are counted
 const FIRST = 1000; // before the first one, which the first page makes by itself
 const EVERY = 60_000;
 
@@ -38,7 +38,7 @@ export async function lookForNeeds() {
 
 function soon() {
   if (!who.get()) return;
-  timer ??= setTimeout(lookForNeeds, last ? Math.max(0, last + CALM - Date.now()) : FIRST);
+  timer ??= setTimeout(lookForNeeds, last ? Math.max(0, last + (listed ? CALM : CALMER) - Date.now()) : FIRST);
 }
 
 /** Look now and then, and when something happens. */

@@ -11,7 +11,7 @@ import { setQuery } from "../routes.js";
 import { cancel, canRetry, isActive, retry } from "../runactions.js";
 import { Chain } from "../slotpanel.js";
 import { StepDetail } from "../stepdetail.js";
-import { Steps } from "../steps.js";
+import { Steps, triesOf } from "../steps.js";
 import { now, second, span, zone } from "../time.js";
 
 const LOOK_EVERY = 1000;
@@ -49,7 +49,7 @@ function Shown({ page, path, run, steps, attempts, changed }) {
   const definition = job.data.value?.definition;
   return html`<${Head} page=${page} run=${run} steps=${steps} several=${several} changed=${changed} />
     <div class=${`run-body ${several ? "" : "one-step"}`}>
-      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })}>
+      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} tries=${triesOf(run, attempts)} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })}>
         ${(step) => html`<${StepDetail} run=${run} steps=${steps} step=${step} definition=${definition} changed=${changed} />`}<//><//>`}
       <${Panel} title="Log" kind="run-log" about=${query.step && `of ${query.step}`}>
         <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${`${run.attempt} ${isActive(run)}`} /><//></div>
