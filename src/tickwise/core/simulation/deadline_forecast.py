@@ -297,6 +297,9 @@ def _store_of(facts: ForecastFacts) -> SimulatedStore:
     store.served_queues = frozenset(facts.jobs) - facts.unserved
     for name, schedule in facts.schedules.items():
         store.restore_schedule(schedule, facts.now, facts.last_slots.get(name), facts.successes.get(name, ()))
+    for needed, references in facts.successes.items():
+        if needed not in facts.schedules:
+            store.restore_successes(needed, references)
     lanes = defaultdict[str, set[int]](set)
     for run in facts.runs:
         if run.lane is None or run.lane not in lanes[run.job]:
