@@ -134,9 +134,11 @@ def _groups(facts: ForecastFacts) -> Iterator[frozenset[str]]:
     near = dict[str, set[str]]((job, set()) for job in facts.jobs)
     for schedule in facts.schedules.values():
         for needed in schedule.definition.policy.after:
-            if other := facts.schedules.get(needed.schedule):
-                near[schedule.job].add(other.job)
-                near[other.job].add(schedule.job)
+            known = facts.schedules.get(needed.schedule)
+            other = known.job if known else needed.job
+            if other in near:
+                near[schedule.job].add(other)
+                near[other].add(schedule.job)
     left = sorted(near)
     while left:
         group, reached = set[str](), [left[0]]
