@@ -135,7 +135,7 @@ acts = st.lists(
         _act("skip unskip", seconds=range(3)),
         _act("blackout", seconds=(61, 601, 902, HOUR, 7 * HOUR), times=st.sampled_from(("", WINDOWS))),
         _act("end_blackout", seconds=range(6)),
-        _act("reset delete add cancel_backfill"),
+        _act("reset restored delete add cancel_backfill"),
         _act("resume", seconds=range(3)),
         _act("move", seconds=(0, -30, 61, 601, HOUR)),
         _act("backfill", seconds=(300, 601, HOUR, 2 * HOUR + 1, DAY)),

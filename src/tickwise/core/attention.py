@@ -65,13 +65,16 @@ class Cause(StrEnum):
     SILENT = "silent"
     UNDELIVERED = "undelivered"
     PAUSED = "paused"
+    SET_BACK = "set_back"
     IN_SHADOW = "in_shadow"
     STARTED_TWICE = "started_twice"
+    APPROVAL = "approval"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an item is about: a schedule, queue, file, channel, or the fleet."""
+    """What an item is about: a schedule, step, queue, file, channel, or the fleet."""
 
     kind: str
     name: str

@@ -18,6 +18,7 @@ from ..core.change import (
     Paused,
     Renamed,
     Rescheduled,
+    Restored,
     SkipAsked,
     SkipTakenBack,
     Switched,
@@ -204,8 +205,8 @@ def check_change(change: Change) -> None:
             check_second(slot, "the slot to skip")
             check_text(by, "the name of who skips", LONGEST_WORDS)
             check_text(reason, "the reason of a skip", LONGEST_WORDS)
-        case SkipTakenBack(slot):
-            check_second(slot, "the slot to run after all")
+        case SkipTakenBack(second) | Restored(second):
+            check_second(second, "the slot to run after all, or the time until which a lost store worked")
         case Rescheduled(to):
             check_second(to, "the new time")
         case EventsReceived(events):

@@ -163,7 +163,7 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
     second = now // MICRO
     wakes = _wakes(newest, second)
     if names := await _names_awaited(mongo, [run for run in ended if newest[run["job"]] is not None]):
-        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
+        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}}
         wakes.append(UpdateMany({"after": {"$in": names}}, due_now))
     await mongo.write(mongo.jobs, wakes)
     woken = {"_id": {"$in": [run["_id"] for run in ended]}}
@@ -195,8 +195,7 @@ def _wakes(newest: Mapping[str, int | None], second: int) -> list[Write]:
 def _woken(success: int | None, second: int) -> Document:
     due = {"$cond": ["$waiting", {"$min": ["$wake_at", second]}, "$wake_at"]}
     noted = {} if success is None else {"last_success": {"$max": ["$last_success", success]}}
-    woken = {"$cond": ["$waiting", True, "$woken"]}
-    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, "woken": woken, **noted}}
+    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, **noted}}
 
 
 async def ask_overdue_to_end(mongo: Mongo, which: Sequence[tuple[Document, str]]) -> None:

@@ -24,7 +24,7 @@ from ..records import MICRO
 from ..run_document import progress_of
 from .base import WHOLE_ANSWER, Mongo
 from .fleet import ended_pauses
-from .intents import Effects, Intent, apply_all, commit
+from .intents import Effects, Intent, commit, settle
 from .runs import SHOWN
 
 Holders: TypeAlias = Mapping[str, Sequence[Holder]]  # of lanes, by job
@@ -141,7 +141,7 @@ async def with_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now: 
 
 async def _take_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now: int) -> None:
     document = await mongo.jobs.find_one({"_id": job})
-    if document is None or await apply_all(mongo, [document], now):
+    if document is None or await settle(mongo, [document], now):
         raise LostRaceError
     holders = (await read_holders(mongo, [job])).get(job, [])
     taken = {holder.lane for holder in holders}
