@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from .cron import Recurrence
 from .errors import InputError
 from .events import causes_of, own_params
-from .parameters import Parameters
+from .parameters import Parameters, ParamType, check_types
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
 
@@ -364,6 +364,7 @@ class JobDefinition:
     queue: str = DEFAULT_QUEUE
     priority: int = 0
     params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    param_types: Mapping[str, ParamType] = field(default_factory=lambda: _NOTHING)  # of steps, as far as declared
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     env_file: str | None = None  # a file of variables on the worker; `env` goes before it
     dir: str | None = None  # the folder of steps that name none; none: the worker's
@@ -379,12 +380,17 @@ class JobDefinition:
     @property
     def known_parameters(self) -> Parameters | None:
         """The params that its runs may be given: with steps, those that the definition declares."""
-        return Parameters(tuple(self.params)) if self.steps else self.parameters
+        if not self.steps:
+            return self.parameters
+        required = tuple(name for name in self.param_types if name not in self.params)
+        return Parameters((*self.params, *required), required)
 
     def check_params(self, given: Mapping[str, Any]) -> None:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
-            known.check(f"the job {self.name}", {**self.params, **own_params(given)})
+            params = {**self.params, **own_params(given)}
+            known.check(f"the job {self.name}", params)
+            check_types(f"the job {self.name}", self.param_types, params)
 
 
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from .fields import (
     NAME_TEXT,
     OUTCOMES,
     OVERLAP,
+    PARAM_TYPES,
     PARAMS,
     PLACES_IN_MONTH,
     PLAIN_TEXT,
@@ -396,6 +397,10 @@ class JobSpec(ActionFields):
     queue = optional(NAME_TEXT, "Which workers run it; default if left out.", "reports")
     priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
     params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})
+    param_types = optional(
+        PARAM_TYPES, "Types of params; one without a value under params must be given to each run.",
+        {"table": "string", "day": "date"},
+    )  # fmt: skip
     env = optional(ENVIRONMENT, "Variables for every step.", {"PGHOST": "db.internal"})
     env_file = optional(
         _PATH, "A file of NAME=value lines on the worker, read when a run begins; env goes before it.", ".env"
