@@ -42,7 +42,7 @@ _COPY_ROWS = """
 _SLOT = f"{{hour}} + (id - 1) % {_TEMPLATES} * {_TEMPLATE_INTERVAL}"  # in the current hour, past or not
 _NEXT = f"{_SLOT} + CASE WHEN {_SLOT} <= {{now}} THEN {_HOUR} ELSE 0 END"
 _RESCHEDULE = f"""
-    UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}};
+    UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}}, "cursor" = {{now}};
     UPDATE tickwise_schedules SET last_slot = wake_at - {_HOUR};
     DELETE FROM tickwise_job_state;
     INSERT INTO tickwise_job_state (job_id, revision, wake_at, idle, local, guarded, waiting, held, pause_seen)

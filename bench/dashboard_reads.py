@@ -34,10 +34,14 @@ _READS = {  # what is asked for, by the name of its row
     "lost runs": "/runs?q={lost}",
     "runs by a word": "/runs?q=etl-00012",
     "runs by an error": "/runs?q={ledger}",
+    "runs of a label": "/runs?q={label}",
+    "runs of a pattern of names": "/runs?q={pattern}",
     "facets": "/runs:facets",
     "facets of failed runs": "/runs:facets?q={failed}",
+    "forecast": "/forecast",
 }
-_QUERIES = {"failed": "state:failed", "lost": "state:lost last 3d", "ledger": "error:Ledger*"}
+_QUERIES = {"failed": "state:failed", "lost": "state:lost last 3d", "ledger": "error:Ledger*",
+            "label": "label:kind=etl", "pattern": "job:etl-0*"}  # fmt: skip
 
 
 def targets(schedules: int, runs: int) -> dict[str, float]:

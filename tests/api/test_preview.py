@@ -4,6 +4,7 @@ import pytest
 
 from tickwise.app.upcoming import spread_out
 from tickwise.stores.access_records import AccessRole
+from tickwise.stores.records import Node, Role
 
 from ..support.api import NIGHTLY, Api, api, problem_of
 from ..support.app import patiently
@@ -91,6 +92,31 @@ async def test_the_forecast_counts_by_minute_and_points_out_crowded_minutes(url:
         assert (crowded["minute"], crowded["count"]) == ("2026-01-01T03:00:00Z", 12)
         assert (crowded["instead_of"], crowded["suggestion"]) == ("0 3 * * *", "H 3 * * *")
         assert sorted(crowded["schedules"]) == sorted(f"n{number}" for number in range(12))
+
+
+@patiently
+async def test_the_forecast_tells_how_many_run_at_once() -> None:
+    """Each lasts as long as those before it, side by side if overlap allows it; the shortest count for nothing."""
+    async with api() as here:
+        assert (await here.get("/forecast"))["at_once"] is None
+        times = {"schedule": "*/10 * * * *", "command": "true"}
+        await here.post("/schedules", {**times, "name": "one"})
+        await here.post("/schedules", {**times, "name": "many", "overlap": "allow", "max_active_runs": 5})
+        await here.post("/schedules", {**times, "name": "short"})
+        world = await here.world()
+        await world.pass_time("00:10")
+        leases = {lease.job.name: lease for lease in await world.lease()}
+        await world.end(leases.pop("short"))
+        here.clock.advance(25 * 60)
+        for lease in leases.values():
+            await world.end(lease)
+        await world.store.beat(Node("w1", (Role.WORKER,), capacity=3, seconds=10**9))
+        found = await here.get("/forecast?hours=2")
+        assert (found["capacity"], found["step"]) == (3, 60)
+        assert set(found["at_once"][60:]) == {1 + 2, 1 + 3}
+        mine = (await here.post("/tokens", {"name": "eve", "role": "viewer", "scopes": ["one"]}))["secret"]
+        scoped = await here.get("/forecast?hours=2", token=mine)
+        assert (scoped["capacity"], max(scoped["at_once"])) == (None, 1)
 
 
 @patiently

@@ -53,6 +53,25 @@ async def test_a_proposal_is_carried_out_when_it_is_approved(url: str) -> None:
 
 
 @patiently
+async def test_attention_says_how_many_wait() -> None:
+    """To those who see the job, until it is decided."""
+    async with api() as here:
+        await here.post("/schedules", HOURLY)
+        for _ in range(2):
+            made = await proposed(here)
+        elsewhere = await here.token(AccessRole.VIEWER, "other*")
+        mine = await here.token(AccessRole.OPERATOR, "night*")
+        async with here_over(here) as outside:
+            for token, counts in ((mine, [2]), (elsewhere, [])):
+                items = (await outside.ask("GET", "/attention", token=token)).json()["items"]
+                assert [one["counts"]["open"] for one in items if one["kind"] == "proposed"] == counts
+        await here.post(f"/proposals/{made['id']}:reject")
+        told = [one for one in (await here.get("/attention"))["items"] if one["kind"] == "proposed"]
+        assert [f"{one['subject']['name']} {one['text']}" for one in told] == ["1 proposal waits for you"]
+        assert told[0]["actions"][0]["command"] == "tickwise proposals list"
+
+
+@patiently
 async def test_it_is_decided_once(url: str) -> None:
     """Of five who approve at once one acts; after a decision there is no other."""
     async with api(url) as here:

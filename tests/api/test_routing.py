@@ -56,6 +56,8 @@ WHO_MAY = {
     "GET /runs/{run}": "viewer",
     "POST /runs/{run}:cancel": "operator",
     "POST /runs/{run}:retry": "operator",
+    "POST /runs/{run}:approve": "operator",
+    "POST /runs/{run}:reject": "operator",
     "GET /runs/{run}/why": "viewer",
     "GET /runs/{run}/attempts": "viewer",
     "GET /runs/{run}/steps": "viewer",

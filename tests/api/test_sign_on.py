@@ -294,7 +294,8 @@ async def test_a_session_ends() -> None:
             if end == "time":
                 here.clock.advance(1)
             elif end == "sign out":
-                await browser.delete("/session", headers={"Tickwise-Session-Key": browser.key})
+                left = await browser.delete("/session", headers={"Tickwise-Session-Key": browser.key})
+                assert left.json() == {"provider": None}
                 browser.cookies.update(kept)
             else:
                 own = [
@@ -303,6 +304,18 @@ async def test_a_session_ends() -> None:
                 await browser.ask("DELETE", f"/tokens/{own[-1]['id']}")
             assert (await browser.ask("GET", "/me")).status_code == 401, end
             browser.cookies.clear()
+
+
+@patiently
+async def test_a_person_may_sign_out_at_the_provider_too() -> None:
+    """Signing out tells where, if the provider has such a page; whoever was not signed in is told nothing."""
+    async with door() as (here, at), SignOnBrowser(here) as browser:
+        at.claims["groups"] = ["platform"]
+        at.document["end_session_endpoint"] = f"{at.issuer}/leave?theme=dark"
+        await browser.sign_on(at)
+        for told in (f"{at.issuer}/leave?theme=dark&client_id=tickwise", None):
+            left = await browser.delete("/session", headers={"Tickwise-Session-Key": browser.key})
+            assert left.json() == {"provider": told}
 
 
 @patiently

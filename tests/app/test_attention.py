@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tickwise import AsyncTickwise
 from tickwise.app.attention import Status, status
+from tickwise.app.restoration import mark_restored
 from tickwise.core.attention import Cause
 from tickwise.core.change import Paused
 from tickwise.core.definition import After, Deadline, TimeLimit
@@ -107,6 +108,22 @@ async def test_what_is_wrong_beside_the_schedules() -> None:
             "everything": Cause.PAUSED,
         }
         assert (await here.look(sees=lambda _: True)).items == ()
+
+
+@patiently
+async def test_a_store_that_was_set_back() -> None:
+    """It is told until a person has said what is to become of that time, or for a day (S78)."""
+    async with place() as here:
+        micro = here.world.micro
+        await here.live(set_back=(0, micro))
+        here.world.go("00:05")
+        assert await here.causes() == {"the store": Cause.SET_BACK}
+        await mark_restored(here.world.store, here.world.now, "Ada")
+        assert await here.causes() == {}
+        await here.live(set_back=(micro, here.world.micro + 1))
+        assert await here.causes() == {"the store": Cause.SET_BACK}
+        here.world.go("2T00:06")
+        assert await here.causes() == {}
 
 
 @patiently

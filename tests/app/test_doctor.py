@@ -164,6 +164,11 @@ async def _a_channel_that_fails(place: Place) -> None:
     await place.live(undelivered=("webhook: no answer within 10 s",))
 
 
+async def _a_store_that_was_set_back(place: Place) -> None:
+    place.world.go("03:00")
+    await place.live(set_back=(place.world.micro - 5_000_000, place.world.micro - 1_000_001))
+
+
 async def nothing() -> None: ...
 
 
@@ -233,6 +238,7 @@ SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_code_elsewhere_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
     (_a_folder_that_is_gone, "orphaned", "warning", "tickwise sources remove folder:/nowhere/jobs"),
     (_an_adopted_schedule, "adopted", "note", "tickwise schedules show a"),
+    (_a_store_that_was_set_back, "set_back", "warning", "tickwise store restored --until 2026-01-01T02:59:59Z"),
     (_a_channel_that_fails, "undelivered", "error", "tickwise notify test webhook"),
     (_a_file_that_is_wrong, "bad_definition", "error", "tickwise validate jobs/a.yaml"),
     (_a_definition_that_is_refused, "bad_definition", "error", "mend the definition"),

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tickwise import AsyncTickwise
+from tickwise.core.change import Restored
 from tickwise.core.model import Facts, JobFacts, Schedule, TickPlan
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason, Verdict
@@ -235,6 +236,13 @@ async def _reset(place: Place) -> Asked:
     return ONE
 
 
+async def _restored(place: Place) -> Asked:
+    await place.add()
+    place.world.go("01:30")
+    await place.world.store.change("job", Restored(place.world.now))
+    return ONE
+
+
 async def _deleted(place: Place) -> Asked:
     await place.add(overlap="queue")
     await place.occupy()
@@ -351,6 +359,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.CATCHUP_OFF: _catchup_off,
     Reason.NO_EVENTS: _no_events,
     Reason.RESET: _reset,
+    Reason.RESTORED: _restored,
     Reason.DELETED: _deleted,
     Reason.BROKEN: _broken,
     Reason.WAITS_FOR_RUN: _waits_for_run,

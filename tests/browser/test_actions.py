@@ -173,6 +173,8 @@ def test_retry_from_the_failed_step(visitor: Visitor, site: Site) -> None:
     expect(page.locator(".step.is-succeeded")).to_have_count(2)
     expect(page.locator(".log-line").last).to_contain_text("mended at last")
     expect(page.get_by_role("region", name="Earlier attempts")).to_contain_text("failure")
+    expect(page.get_by_role("button", name="All steps")).to_contain_text("2 attempts")
+    expect(page.get_by_title("attempt 1: failed")).to_be_visible()
 
 
 def test_backfill_with_a_dry_run(visitor: Visitor) -> None:

@@ -103,6 +103,23 @@ def test_explore_runs(visitor: Visitor, site: Site) -> None:
     expect(page.get_by_role("status").filter(has_text="1 of 1 done.")).to_be_visible()
 
 
+def test_search_in_logs(visitor: Visitor, site: Site) -> None:
+    """The logs of the runs in the list are read when somebody asks; a line leads to its place in the run."""
+    run, other = ended(site, "wicked"), ended(site, "rare")
+    page = visitor.open("runs?q=job%3Awicked%2Crare")
+    expect(page.get_by_role("link", name=f"#{other}", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Search logs").click()
+    page.get_by_role("searchbox", name="Text in logs").fill("IMG src=x")
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("region", name="Search in logs")
+    expect(panel.get_by_role("status")).to_contain_text("have it, of")
+    hits = panel.get_by_role("list", name="Found in logs").get_by_role("listitem")
+    expect(hits.filter(has_text=f"#{run}")).to_contain_text("wicked")
+    expect(hits.filter(has_text=f"#{other}")).to_have_count(0)
+    hits.filter(has_text=f"#{run}").locator(".log-hit").first.click()
+    expect(page.locator(".log-line.is-chosen")).to_contain_text("<img src=x")
+
+
 def test_anything_by_typing(visitor: Visitor) -> None:
     """Ctrl-K goes to a schedule, and runs one after its question."""
     page = visitor.open()

@@ -80,6 +80,8 @@ def test_a_person_signs_in_and_out(page: Page, office: Office) -> None:
     expect(page.get_by_role("link", name="team-a.load")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("button", name="Sign in with the office")).to_be_visible()
+    page.get_by_role("link", name="Sign out at the office, too").click()
+    expect(page.get_by_role("button", name="Yes, sign me out")).to_be_visible()
     (entry, *_) = office.site.api("GET", "audit", admin=True)["items"]
     assert (entry["action"], entry["after"]["sub"], entry["after"]["role"]) == (
         "session.create",

@@ -18,8 +18,9 @@ ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
     "seen", "shadow adopt", "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve",
+    "runs approve", "runs reject",
     "proposals reject",
-}  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
+}  # fmt: skip  # commands that ask no API, or need a proposal or a run that waits, which have tests of their own
 
 
 class Case(NamedTuple):
@@ -195,6 +196,10 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store valkey://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store valkey://here", "use sqlite:///FILE"),
+    "store restored": Case(
+        "--until 10s --yes", "New runs are numbered from", {"runs": 0},
+        "--until 2100-01-01 --yes", "is to come: give the time at which the lost store stopped",
+    ),
     "calendars list": Case("", "office", ("GET", "/calendars"), "now", "unexpected extra argument", reads=True),
     "calendars show": Case(
         "office --year 2027", "261 days of 2027 are in the calendar.", {"name": "office"},

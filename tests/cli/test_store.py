@@ -29,6 +29,18 @@ def test_a_new_store_is_made(command: Command, filled: Filled) -> None:
     assert command("store", "check", "--store", url)[1] == f"{url} is fine\n"
 
 
+def test_a_restored_store(command: Command, filled: Filled) -> None:
+    """It says what was done; without --yes nobody is asked here, and a time to come is refused (S78)."""
+    del filled
+    code, _, err = command("store", "restored", "--until", "1h")
+    assert (code, "pass --yes" in err) == (2, True)
+    assert command("store", "restored", "--until", "2100-01-01T00:00", "--yes")[0] == 2
+    code, out, _ = command("store", "restored", "--until", "1s", "--yes")
+    assert (code, "schedules moved on" in out, "New runs are numbered from" in out) == (0, True, True)
+    again = json.loads(command("store", "restored", "--until", "1s", "--yes", "--json")[1])
+    assert (again["runs"], again["next_run"] > 10**12) == (0, True)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

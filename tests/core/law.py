@@ -33,8 +33,9 @@ from .timeline import Step, undecided
 
 LATE = (Reason.LATE_START, Reason.LATE_FINISH)
 EXCUSES = frozenset({
-    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF,
-    Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE, Reason.ALREADY_SUCCESSFUL,
+    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.RESTORED, Reason.DELETED,
+    Reason.CATCHUP_OFF, Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE,
+    Reason.ALREADY_SUCCESSFUL,
     Reason.COALESCED, Reason.SUPERSEDED,
 })  # fmt: skip
 AWAITED = (Reason.WAITS_FOR_SUCCESS, Reason.NO_WORKER, Reason.WAITS_FOR_BUDGET)

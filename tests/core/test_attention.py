@@ -14,6 +14,8 @@ from tickwise.core.model import Deferral, Disabled, Pause, Schedule, SeenFire, S
 from tickwise.core.reasons import Reason
 from tickwise.core.slot_history import SlotRecord, SlotRun, SlotState, state_of_run
 from tickwise.core.states import RunState
+from tickwise.core.step_waits import StepWait
+from tickwise.core.timeparse import iso
 
 NOW = 1_767_236_700  # 2026-01-01T03:05:00Z, a Thursday
 MICRO = 1_000_000
@@ -222,6 +224,9 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         fleet_attention.broken_file("host", "jobs/a.yaml: line 3: hour: 25"),
         fleet_attention.broken_file("", "app: boom"),
         fleet_attention.undelivered("host", "webhook: 404"),
+        fleet_attention.approval("7", "etl", "ok", StepWait(1, NOW, role="admin", until=NOW + 60)),
+        fleet_attention.approval("7", "etl", "ok", StepWait(1, NOW, role="operator")),
+        fleet_attention.set_back(NOW, "tickwise store restored --until x"),
     ]
     assert [f"{item.subject.kind} {item.subject.name}: {item.text}" for item in items] == [
         "fleet everything: is paused by Ada",
@@ -234,6 +239,9 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         "file jobs/a.yaml: cannot be read on host",
         "file app: cannot be read",
         "channel webhook: did not take the last notification of host",
+        f"step etl, run 7, step ok: waits for an approval by an admin, until {iso(NOW + 60)}",
+        "step etl, run 7, step ok: waits for an approval by an operator",
+        f"fleet the store: {items[-1].text}",
     ]
     assert [does(item) for item in items] == [
         ["resume_all"],
@@ -246,6 +254,9 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         ["command"],
         [],
         ["test_channel"],
+        ["answer"],
+        ["answer"],
+        ["command"],
     ]
     assert items[7].detail == "line 3: hour: 25"
     assert {item.kind for item in items} == {
@@ -254,6 +265,8 @@ def test_what_is_wrong_beside_the_schedules() -> None:
         Cause.NO_WORKER,
         Cause.BROKEN_FILE,
         Cause.UNDELIVERED,
+        Cause.APPROVAL,
+        Cause.SET_BACK,
     }
 
 
@@ -326,3 +339,13 @@ def test_an_adopted_schedule_that_is_still_started_elsewhere() -> None:
     assert cause(health(state=shaded(600, adopted=400))) is None
     assert cause(health(state=shaded(86_401, adopted=90_000))) is None
     assert cause(health(state=schedule(shadow=Shadow(NOW)))) is None
+
+
+def test_proposals_that_wait() -> None:
+    """They are one item, which ends when somebody has decided about all of them."""
+    one = fleet_attention.proposals(["pause a: 2 starts would not come"], 5)
+    assert (one.subject.name, one.text, one.detail) == (
+        "1 proposal", "waits for you", "pause a: 2 starts would not come",
+    )  # fmt: skip
+    two = fleet_attention.proposals(["pause a", "pause b"], 5)
+    assert (two.subject.name, two.text, two.counts["open"]) == ("2 proposals", "wait for you", 2)

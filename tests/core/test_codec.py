@@ -391,7 +391,7 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (step(timeout=2**63), r"steps\[1\]\.timeout is an integer beyond 64 bits"),
     (
         step(action=None),
-        r"steps\[1\]\.action must be Command or Script or PythonCall or HttpCall or JobCall, not NoneType",
+        r"steps\[1\]\.action must be Command or Script or PythonCall or HttpCall or JobCall or Approval, not None",
     ),
     (step(action=LoudCommand(("x",))), r"steps\[1\]\.action must be .*, not LoudCommand"),
     (step(retry=Keep()), r"steps\[1\]\.retry must be RetryPolicy, not Keep"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tickwise.core.blackout import Blackout
-from tickwise.core.change import BlackoutsSet, SkipAsked
+from tickwise.core.change import BlackoutsSet, Restored, SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
@@ -500,6 +500,7 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.CATCHUP_OFF: lambda: changed(
         lambda w: w.define(job("etl", "0 * * * *", catchup="skip")), catchup="all"
     ),
+    Reason.RESTORED: lambda: changed(lambda w: w.change("etl", Restored(w.now)), catchup="all"),
     Reason.RESET: lambda: changed(lambda w: w.reset("etl"), catchup="all"),
     Reason.DELETED: lambda: changed(lambda w: w.delete("etl"), catchup="all"),
     Reason.BROKEN: broken,

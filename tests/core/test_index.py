@@ -140,6 +140,13 @@ class TestAgainstASortedList:
 
 
 class TestWindows:
+    def test_numbers_of_runs(self) -> None:
+        """Each run has the number of its job id, also in a part of a view."""
+        index = RunIndex([(5, "b"), (1, "a"), (7, "b")])
+        assert index.query(0, 9).numbers({"a": 10, "b": 20}.__getitem__).tolist() == [10, 20, 20]
+        assert index.query(4, 6).numbers({"a": 10, "b": 20}.__getitem__).tolist() == [20]
+        assert RunIndex().query(0, 9).numbers(len).tolist() == []
+
     def test_empty_index(self) -> None:
         """An empty index has no runs, no bytes and no first run."""
         for index in (

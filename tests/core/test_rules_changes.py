@@ -16,6 +16,7 @@ from tickwise.core.change import (
     Renamed,
     Rescheduled,
     Reset,
+    Restored,
     Resumed,
     Switched,
     Updated,
@@ -24,6 +25,7 @@ from tickwise.core.change import (
 from tickwise.core.definition import Catchup, Overlap, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause, Planned, ScheduleFacts, Trigger
+from tickwise.core.reasons import Reason
 from tickwise.core.states import RunState
 
 from .world import World, instant, job, once, schedule
@@ -1051,6 +1053,47 @@ def test_reset_is_for_schedules_that_exist() -> None:
     """S4: like every change but an add, it needs something to change."""
     with pytest.raises(InputError, match="no such schedule"):
         apply_change(None, Reset(), 0)
+
+
+def restored(until: str, **given: Any) -> World:
+    """An hourly job, decided up to one o'clock by the backup; it is half past five, and the store was lost."""
+    world = World()
+    world.define(job("etl", "0 * * * *", **given))
+    world.pass_time(to="01:30")
+    world.down(to="05:30")
+    world.change("etl", Restored(world.at(until)))
+    return world
+
+
+@pytest.mark.parametrize(("catchup", "runs"), [("skip", []), ("once", ["05:00"]), ("all", ["04:00", "05:00"])])
+def test_slots_of_a_lost_store_are_not_decided_again(catchup: str, runs: list[str]) -> None:
+    """S78, S7: they have one record, which says until when that store worked; later ones go through catch-up."""
+    world = restored("03:15", catchup=catchup)
+    assert (world.cursor("etl"), world.verdicts("etl")) == ("03:15", ["restored 02:00 to 03:00 (2)"])
+    world.pass_time(to="05:45")
+    assert [slot for slot, _ in world.ran("etl")] == ["01:00", *runs]
+    (record,) = [each for each in world.decisions("etl") if each.reason is Reason.RESTORED]
+    assert record.detail == "2026-01-01T03:15:00Z"
+
+
+def test_what_the_backup_knows_already_stays() -> None:
+    """S78, S4: a time before the cursor changes nothing, and one to come is refused."""
+    world = restored("00:30")
+    assert (world.cursor("etl"), world.verdicts("etl")) == ("01:00", [])
+    before = world.schedule("etl")
+    with pytest.raises(InputError, match="2026-01-01T06:00:00Z is to come"):
+        world.change("etl", Restored(world.at("06:00")))
+    assert world.schedule("etl") == before
+
+
+def test_a_backfill_of_the_backup_ends() -> None:
+    """S78: nobody knows which of its slots the lost store has run."""
+    world = World()
+    world.define(job("etl", "0 * * * *"))
+    world.pass_time(to="04:30")
+    world.backfill("etl", "2025-12-31T00:00", "2025-12-31T05:00")
+    world.change("etl", Restored(world.at("02:00")))
+    assert (world.schedule("etl").backfill, world.cursor("etl")) == (None, "04:00")
 
 
 def test_turning_catch_up_on_without_misses_changes_the_policy_only() -> None:

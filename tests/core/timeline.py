@@ -24,6 +24,7 @@ from tickwise.core.change import (
     Paused,
     Rescheduled,
     Reset,
+    Restored,
     Resumed,
     SkipAsked,
     SkipTakenBack,
@@ -375,6 +376,9 @@ class World:
 
     def do_reset(self, act: Act) -> None:
         self._change_one(act, Reset())
+
+    def do_restored(self, act: Act) -> None:
+        self._change_one(act, Restored(self.now - act.seconds))
 
     def do_backfill(self, act: Act) -> None:
         overlap, most = (Overlap.QUEUE, Overlap.ALLOW)[act.seconds % 2], (2, 1_000)[act.seconds % 3 % 2]

@@ -39,12 +39,6 @@ async def ended(process: Process) -> tuple[int | None, str]:
     return process.returncode, (out + err).decode()
 
 
-async def printed(there: Served, one: Handed, text: str) -> None:
-    """Wait until the run has printed this."""
-    while text not in await one.printed():
-        await there.wire.seen("report", there.wire.moves["report"] + 1)
-
-
 def job_steps(text: str) -> tuple[Step, ...]:
     return (Step("one", Script(text)),)
 
@@ -89,7 +83,7 @@ async def test_an_engine_ends_the_process(tmp_path: Path, cancelled: bool, state
     async with served() as there:
         one = await handed(there.api, steps=job_steps(f"echo $$ > {pid}; echo started; sleep 600"))
         process = await start(there, one, tmp_path)
-        await printed(there, one, "started")
+        await there.wire.printed(one, "started")
         if cancelled:
             await one.world.store.cancel(one.lease.id)
         process.send_signal(signal.SIGTERM)
@@ -106,7 +100,7 @@ async def test_a_process_that_is_killed_leaves_no_program(tmp_path: Path) -> Non
     async with served() as there:
         one = await handed(there.api, steps=job_steps(f"echo $$ > {pid}; echo started; sleep 600"))
         process = await start(there, one, tmp_path)
-        await printed(there, one, "started")
+        await there.wire.printed(one, "started")
         program = psutil.Process(int(pid.read_text()))
         process.kill()
         await ended(process)
@@ -121,7 +115,7 @@ async def test_work_that_does_not_end_is_ended_with_its_process(tmp_path: Path) 
         there.wire.told = {"lease": 1.5}
         one = await handed(there.api, target="stuck:stubborn")
         process = await start(there, one, tmp_path)
-        await printed(there, one, "started")
+        await there.wire.printed(one, "started")
         there.wire.loses_request = lambda _move: True
         assert (await ended(process))[0] == 70
         assert (await one.run()).state is RunState.RUNNING
@@ -135,7 +129,7 @@ async def test_an_engine_ends_work_that_does_not_end(tmp_path: Path) -> None:
         there.wire.told = {"lease": 1.5}
         one = await handed(there.api, target="stuck:stubborn")
         process = await start(there, one, tmp_path)
-        await printed(there, one, "started")
+        await there.wire.printed(one, "started")
         there.wire.loses_request = lambda move: move == "finish"
         process.send_signal(signal.SIGTERM)
         assert (await ended(process))[0] == 70

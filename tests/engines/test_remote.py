@@ -164,9 +164,7 @@ async def test_a_person_cancels_the_run(tmp_path: Path) -> None:
         there.wire.told = {"lease": SHORT}
         one = await handed(there.api, steps=steps, on=on)
         executed = asyncio.create_task(execute(there, one))
-        await there.wire.seen("report")
-        while "started" not in await one.printed():
-            await there.wire.seen("report", there.wire.moves["report"] + 1)
+        await there.wire.printed(one, "started")
         await one.world.store.cancel(one.lease.id)
         assert await executed
         run = await one.run()

@@ -5,6 +5,7 @@ import itertools
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from tickwise import AsyncTickwise
 from tickwise.core.states import Event, RunState
 from tickwise.runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Node, Renewed, Role
 from tickwise.testing.conformance.world import World, job
 
@@ -29,12 +31,18 @@ class Held:
         self.runs: dict[str, str] = {}
         self.heard: list[tuple[Mapping[str, str], Renewed]] = []
         self.lost = 0
+        self.set_backs: list[tuple[int, int]] = []
         self.threads: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
 
     def upkeep(self) -> HeartbeatCallbacks:
-        return HeartbeatCallbacks(lambda: NODE, lambda: True, lambda: dict(self.runs), self._renewed, self._lost)
+        return HeartbeatCallbacks(
+            lambda: NODE, lambda: True, lambda: dict(self.runs), self._renewed, self._lost, self._set_back
+        )
+
+    def _set_back(self, since: int, until: int) -> None:
+        self.set_backs.append((since, until))
 
     def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
         self.threads.add(threading.current_thread().name)
@@ -111,6 +119,36 @@ async def test_it_looks_again_when_it_is_rung_and_hears_who_is_to_end() -> None:
         keeper.wake()
         await held.until(lambda: len(held.heard) == 2)
     assert [renewed.cancel for _, renewed in held.heard] == [frozenset(), {run}]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["it knows an older beat", "it knows no beat"])
+@patiently
+async def test_a_store_that_forgets_a_beat_was_set_back(is_known: bool) -> None:
+    """It confirmed that beat, so it has forgotten all that came after the beat which it does know (S78)."""
+    world, shaky, held = await with_a_run()
+    async with keeping(same(shaky), held) as keeper:
+        await held.until(lambda: len(held.heard) == 1)
+        world.clock.advance(10)
+        keeper.wake()
+        await held.until(lambda: len(held.heard) == 2)
+        world.clock.advance(10)
+        keeper.wake()
+        await held.until(lambda: len(held.heard) == 3)
+        assert held.set_backs == []
+        first, _, last = (renewed.seen_at for _, renewed in held.heard)
+        store = cast(MemoryStore, world.store)
+        if is_known:
+            store._memory.nodes[NODE.id] = replace(store._memory.nodes[NODE.id], seen_at=first)
+        else:
+            del store._memory.nodes[NODE.id]
+        keeper.wake()
+        await held.until(lambda: len(held.heard) == 4)
+        assert held.set_backs == [(first if is_known else 0, last)]
+        store._memory.nodes.clear()
+        world.clock.advance(2 * 86_400)  # a machine that slept so long is forgotten by every store
+        keeper.wake()
+        await held.until(lambda: len(held.heard) == 5)
+        assert len(held.set_backs) == 1
 
 
 @patiently

@@ -8,13 +8,15 @@ import pytest
 import structlog
 
 from tickwise.core.definition import Deadline, RetryPolicy, TimeLimit
-from tickwise.core.settle import Failed
+from tickwise.core.settle import Failed, Waits
+from tickwise.core.step_waits import StepWait
 from tickwise.runtime import change_feed
 from tickwise.runtime.notifications import notifier as notifier_module
 from tickwise.runtime.notifications.channels import Channel, UndeliveredError
 from tickwise.runtime.notifications.notice import Notice, Occasion
 from tickwise.runtime.notifications.notifier import _RETRY_DELAYS, Notifier, Subscription
 from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.records import StepReport
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..support.app import new_world, patiently
@@ -425,3 +427,51 @@ async def test_a_channel_that_fails_is_known_at_once(logged: list[dict[str, obje
     assert (list(teller.undelivered), len(box.got)) == ([], 1)
     failures = [line for line in logged if str(line["event"]).startswith("notice did not arrive")]
     assert [line["error"] for line in failures] == ["full"]
+
+
+ASKED = StepReport("ok", "waiting", waits_for=StepWait(1, 1_767_225_600, key="answer:1.1:ok", role="admin").text)
+
+
+async def wait_for_approval(world: World) -> str:
+    """A run whose step waits for an admin."""
+    await world.define(job("release"))
+    run = await world.enqueue("release")
+    lease = await world.start()
+    await world.store.report(lease.id, lease.token, [ASKED])
+    await world.end(lease, Waits(60), error="step ok: an approval by an admin")
+    return run
+
+
+@patiently
+async def test_an_approval_that_is_waited_for_is_told_once() -> None:
+    """S75: with the command, or with the address of the run if that is known; not again after the answer."""
+    world, box, other = await new_world(), Mailbox(), Mailbox()
+    other.name = "other"
+    run = await wait_for_approval(world)
+    teller = notifier(world, box)
+    linked = Notifier(world.store, "n2", [Subscription(other, {Occasion.APPROVAL})], "https://tickwise.example/")
+    for _ in range(3):
+        await teller.turn()
+        await linked.turn()
+    text = f"release, run {run}: the step ok waits for an approval by an admin: "
+    assert box.told == [f"{text}tickwise runs approve {run} ok"]
+    assert other.told == [f"{text}https://tickwise.example/#/runs/{run}?step=ok"]
+    body = box.got[0].body()
+    assert (body["event"], body["job"], body["run"], body["step"], body["role"], body["url"]) == (
+        "approval", "release", run, "ok", "admin", None,
+    )  # fmt: skip
+    await world.store.answer_step(run, StepReport("answer:1.1:ok", "approve", outputs='{"by":"ann"}'))
+    late = Mailbox()
+    await notifier(world, late, mark="n3").turn()
+    assert late.told == []
+
+
+@patiently
+async def test_an_approval_that_waits_for_long_is_not_told_again() -> None:
+    """S75: a node that starts a day later tells nothing of it, nor does a channel for failures only."""
+    world, box = await new_world(), Mailbox()
+    await wait_for_approval(world)
+    await notifier(world, box, on=frozenset({Occasion.FAILURE})).turn()
+    world.clock.advance(2 * 86_400)
+    await notifier(world, box).turn()
+    assert box.told == []

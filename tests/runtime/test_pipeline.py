@@ -17,8 +17,9 @@ from tickwise.core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from tickwise.runtime.context import StepRecord, StepState
 from tickwise.runtime.executors.log import StepLog
 from tickwise.runtime.executors.result import AttemptResult, failed
-from tickwise.runtime.pipeline import DoneSteps, Pipeline, StepInputs
+from tickwise.runtime.pipeline import DoneSteps, Pipeline
 from tickwise.runtime.step_context import Services
+from tickwise.runtime.step_tries import StepInputs
 from tickwise.testing import FakeClock
 
 from ..support.executors import Timers, Witness, ended, run

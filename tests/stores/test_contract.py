@@ -143,6 +143,10 @@ MOVES: dict[str, list[Bad]] = {
     ],
     "_cancel": [Bad(lambda store, bad: store.cancel(bad), WRONG_IDS)],
     "_wake": [Bad(lambda store, bad: store.wake(bad), WRONG_IDS)],
+    "_answer_step": [
+        Bad(lambda store, bad: store.answer_step(bad, StepReport("answer:1", "approve")), WRONG_IDS),
+        Bad(lambda store, bad: store.answer_step("1", StepReport(bad, "approve")), WRONG_TEXTS),
+    ],
     "_retry": [Bad(lambda store, bad: store.retry(bad), WRONG_IDS)],
     "_lease": [
         Bad(lambda store, bad: store.lease(LeaseRequest(bad, 1)), WRONG_TEXTS),

@@ -49,7 +49,9 @@ class Site:
         self._nest = nest
         (folder / "jobs").mkdir()
         for name, lines in jobs.items():
-            (folder / "jobs" / f"{name}.yaml").write_text("\n".join(lines))
+            file = folder / "jobs" / f"{name}.yaml"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("\n".join(lines))
         given = {"poll": 0.1, "port": 0, "shutdown_grace": 1, **settings}
         (folder / "tickwise.toml").write_text(
             "\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items())

@@ -89,6 +89,7 @@ class Wire:
         self._app = app
         self._news = asyncio.Event()
         self.moves: Counter[str] = Counter()
+        self._done: Counter[str] = Counter()  # of these, what the API has dealt with
         self.loses_request: Callable[[str], bool] = lambda _move: False
         self.loses_answer: Callable[[str], bool] = lambda _move: False
         self.told: dict[str, Any] = {}  # instead of what the gate says
@@ -98,6 +99,16 @@ class Wire:
         while self.moves[move] < times:
             self._news.clear()
             await self._news.wait()
+
+    async def printed(self, one: "Handed", text: str) -> None:
+        """Wait until the log of the run has a text."""
+        while True:
+            known = self._done["report"]
+            if text in await one.printed():
+                return
+            while self._done["report"] == known:
+                self._news.clear()
+                await self._news.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or "/attempts/" not in scope["path"]:
@@ -113,6 +124,8 @@ class Wire:
 
         if not (is_lost := self.loses_request(move)):
             await self._app(scope, receive, keep)
+        self._done[move] += 1
+        self._news.set()
         if is_lost or self.loses_answer(move):
             answer = _page(502, b"no")
         elif move == "begin" and self.told and answer[0]["status"] == 200:

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import sleep
+from time import monotonic, sleep
 from typing import Literal, NamedTuple
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -16,12 +16,19 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from ..browser.conftest import QUIET
 from .animation import Frame, animate
 from .browser import Site, Visitor
-from .showcase import JOBS
+from .showcase import FILES
 from .tickwise_processes import Nest
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 MINUTES = 30
+BLACKOUT = {
+    "name": "weekends",
+    "labels": ["team=billing"],
+    "cron": "0 22 * * FRI",
+    "length": "60h",
+    "timezone": "Europe/Berlin",
+}
 PAUSED = {"nightly-backup": "db-migration #482, back at 09:00 (Ada)", "cache-warm": "the cache moves to Redis"}
 _CLICK = """([x, y]) => {
     const node = document.body.appendChild(document.createElement("div"));
@@ -64,7 +71,8 @@ def places(site: Site) -> dict[str, str]:
         "definition": "schedules/ml-train?tab=definition", "what-if": "schedules/orders-etl?tab=whatif",
         "runs": "runs?q=state%3Afailed%2Cskipped", "failed": f"runs/{newest(site, 'billing-reconcile')}",
         "pipeline": f"runs/{newest(site, 'ml-train', state='succeeded')}", "create": "create",
-        "edit": "schedules/ml-train/edit", "forecast": "forecast", "fleet": "fleet", "audit": "audit",
+        "edit": "schedules/ml-train/edit", "forecast": "forecast", "calendars": "calendars", "fleet": "fleet",
+        "audit": "audit",
     }  # fmt: skip
 
 
@@ -144,16 +152,33 @@ def draw(browser: Browser, site: Site, folder: Path) -> None:
         (folder / "why.png").write_bytes(animate(list(story(visitor))))
 
 
+def let_happen(site: Site, minutes: float) -> None:
+    """What people and other programs do meanwhile: a pause, a blackout, events, fires of another scheduler."""
+    for name, reason in PAUSED.items():
+        site.api("POST", f"schedules/{name}:pause", {"reason": reason})
+    site.api("POST", "blackouts", BLACKOUT)
+    begun, turns = monotonic(), 0
+    while monotonic() - begun < minutes * 60:
+        sleep(20)
+        turns += 1
+        site.api("POST", "schedules/old-export:seen", {"key": f"web1/{turns}"}) if turns % 6 == 1 else None
+        if turns % 8 == 0:
+            site.api(
+                "POST", "schedules/deploy/events", {"key": f"push-{turns}", "data": {"commit": f"{turns:07x}"}}
+            )
+
+
 def main(folder: Path, minutes: float = MINUTES) -> None:
-    with TemporaryDirectory() as place, Nest() as nest, sync_playwright() as playwright:
-        jobs = {name: text.strip().splitlines() for name, text in JOBS.items()}
-        with Site(nest, Path(place), jobs=jobs) as site:
-            for name, reason in PAUSED.items():
-                site.api("POST", f"schedules/{name}:pause", {"reason": reason})
-            sleep(minutes * 60)
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
-            draw(browser, site, folder)
-            browser.close()
+    with (
+        TemporaryDirectory() as place,
+        Nest() as nest,
+        sync_playwright() as playwright,
+        Site(nest, Path(place), jobs=FILES) as site,
+    ):
+        let_happen(site, minutes)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
+        draw(browser, site, folder)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 They run often, so that half an hour of them fills the first page.
 """
 
-from pathlib import Path
-
 _FLAKY = '[ $(( $(date +%s) / 60 % 3 )) -ne 0 ] || [ "$TICKWISE_ATTEMPT" -gt 1 ]'
 JOBS = {
     "billing-reconcile": r"""
@@ -96,6 +94,48 @@ timezone: Europe/Berlin
 catchup: all
 command: echo 1 204 invoices
 """,
+    "payroll": """
+description: Pays salaries on the last working day before the 25th
+labels: {team: billing}
+schedule: "0 9 25 * *"
+timezone: Europe/Berlin
+days: {in: office}
+roll: back
+command: echo paid 214 people
+""",
+    "price-feed": """
+labels: {team: data}
+schedule: {every: 4m}
+deadline: {start: 10s, finish: 20s}
+script: "echo loading prices; sleep $(( $(date +%s) / 240 % 3 == 0 ? 30 : 8 ))"
+""",
+    "load-shop": """
+labels: {team: data}
+params: {shop: berlin}
+overlap: allow
+max_active_runs: 3
+script: "echo loading $TICKWISE_PARAM_SHOP; sleep 5"
+""",
+    "shops": r"""
+labels: {team: data}
+schedule: {every: 6m}
+steps:
+  - name: list
+    script: echo '{"shops":["berlin","paris","rome","oslo","vienna","prague","bern"]}'
+  - name: load
+    depends: list
+    foreach: ${steps.list.outputs.shops}
+    job: load-shop
+    params: {shop: "${item}"}
+  - {name: sum, depends: load, script: "sleep 2; echo all shops are loaded"}
+""",
+    "old-export": "labels: {team: platform}\nschedule: {every: 2m}\nshadow: true\ncommand: echo exported\n",
+    "deploy": """
+description: Deploys what was pushed
+labels: {team: platform}
+on_event: {}
+script: "echo deploying $TICKWISE_EVENT_KEY; sleep 3"
+""",
     "cache-warm": "labels: {team: platform}\nschedule: {every: 5m}\ncommand: echo warm\n",
     "restore-drill": """
 description: Restores last night's backup into a scratch database
@@ -106,7 +146,12 @@ script: echo restored
 }
 
 
-def write_jobs(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in JOBS.items():
-        (folder / f"{name}.yaml").write_text(text)
+CALENDAR = """
+description: Working days in Berlin
+weekdays: [MON-FRI]
+remove:
+  - holidays: {country: DE, subdivision: BE}
+  - dates: [2026-12-24, 2026-12-31, 2027-12-24, 2027-12-31]
+"""
+
+FILES = {name: text.strip().splitlines() for name, text in {**JOBS, "calendars/office": CALENDAR}.items()}

@@ -35,6 +35,12 @@ class Identity:
         patterns = tuple(pattern for scope_role, pattern in given if scope_role.includes(role))
         return replace(self, scopes=() if "*" in patterns else patterns, granted=self.scopes) if patterns else None
 
+    def has(self, role: AccessRole, job: str) -> bool:
+        """Whether it has the role, or more, for a job."""
+        whole = replace(self, scopes=self.granted or self.scopes)
+        narrowed = whole.narrowed(role)
+        return narrowed is not None and narrowed.sees(job)
+
     def sees(self, job: str) -> bool:
         return not self.scopes or any(fnmatchcase(job, pattern) for pattern in self.scopes)
 

@@ -28,7 +28,8 @@ from .problems import Refusal
 _ALGORITHMS = [
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
 ]  # fmt: skip
-_PLACES = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")  # the last may be left out
+_PLACES = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+_OPTIONAL_PLACES = ("userinfo_endpoint", "end_session_endpoint")
 _KEY_TYPES = frozenset({"RSA", "EC", "OKP"})  # those with a public half
 _LEEWAY = 60  # seconds by which the clocks of the two may differ
 _FRESH = 3_600.0  # seconds for which metadata and keys are used
@@ -46,6 +47,7 @@ class ProviderMetadata(NamedTuple):
     token_endpoint: str
     jwks_uri: str
     userinfo_endpoint: str = ""
+    end_session_endpoint: str = ""  # where a browser signs out
     posts_secret: bool = False  # in the body, and not in the header Authorization
     says_issuer: bool = False  # in each answer to a browser (RFC 9207)
 
@@ -70,7 +72,8 @@ class OidcProvider:
         if document.get("issuer") != self._settings.issuer:
             shown = str(document.get("issuer"))[:200]
             raise _unusable(f"it calls itself {shown!r}, and [oidc] issuer is {self._settings.issuer!r}")
-        places = {name: document.get(name) for name in _PLACES if name in document or name != _PLACES[-1]}
+        given = [name for name in _OPTIONAL_PLACES if name in document]
+        places = {name: document.get(name) for name in (*_PLACES, *given)}
         for name, address in places.items():
             if not isinstance(address, str) or not is_safe_address(address):
                 raise _unusable(f"its {name} is {str(address)[:200]!r}, and must begin with https://")

@@ -14,6 +14,7 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -63,7 +64,17 @@ class SignOn:
             "code_challenge": _base64url(sha256(_derive(secret, "verifier").encode()).digest()),
             "code_challenge_method": "S256",
         }  # fmt: skip
-        return f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}", secret
+        return _with_query(place, asked), secret
+
+    async def sign_out_address(self) -> str | None:
+        """Where a person signs out at the provider (OpenID RP-initiated logout); none if it has no such place.
+
+        We keep no ID token, so the provider knows the client only, and asks the person.
+        """
+        with suppress(Refusal):  # of a provider that does not answer: the session here has ended all the same
+            if place := (await self.provider.metadata()).end_session_endpoint:
+                return _with_query(place, {"client_id": self.settings.client_id})
+        return None
 
     async def finish(self, secret: str, answer: ProviderAnswer, redirect: str, now: int) -> SignedOnPerson:
         """The person who has signed in; refused unless the answer is one to this browser, and they have a role."""
@@ -85,6 +96,10 @@ class SignOn:
         if granted is None:
             raise no_role(name, "[oidc]")
         return SignedOnPerson(name, subject, granted)
+
+
+def _with_query(address: str, query: Mapping[str, str]) -> str:
+    return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
 
 def state_of(secret: str) -> str:

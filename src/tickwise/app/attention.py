@@ -4,7 +4,7 @@ The store names the schedules that ail; with those that are paused or overdue th
 newest slots are read, and at most of `_MAX_SCHEDULES`.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,12 +16,16 @@ from ..core.deadline_attention import deadline_at_risk
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
 from ..core.simulation.deadline_forecast import DeadlineForecast
+from ..core.timeparse import floor_second
+from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
 from ..stores.statistics import Counts, RecentSlots
 from .late_slots import late_slots
 from .overview import unserved_queues
+from .proposals import Proposal, open_proposals
+from .restoration import set_backs
 from .slots import LISTED_SLOTS, SlotReader
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs
 
@@ -64,13 +68,27 @@ async def status(
     if not has_ticker:  # one cause, not one for each schedule
         own = [item for item in own if not item.counts.get("overdue")]
     fleet = [] if sees else list(_of_fleet(counts, nodes, pauses, has_ticker=has_ticker))
-    items = rules.ranked([*fleet, *own])
+    fleet += [] if sees else await _set_back(store, nodes, micro)
+    asked = await open_proposals(store.access, micro // MICRO, sees)
+    fleet += [fleet_attention.proposals([one.effect["text"] for one in asked], _oldest(asked))] if asked else []
+    approvals = [
+        fleet_attention.approval(one.run, one.job, one.step, one.wait)
+        for one in await open_approvals(store)
+        if sees is None or sees(one.job)
+    ]
+    items = rules.ranked([*fleet, *approvals, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
         now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,
         well=schedules - len(own), count=len(items), items=tuple(items[:limit]),
         more=is_cut or len(items) > limit,
     )  # fmt: skip
+
+
+async def _set_back(store: Store, nodes: list[Node], micro: int) -> list[Attention]:
+    """What the store has forgotten, if nobody has said yet what is to become of that time (S78)."""
+    found = await set_backs(store, nodes, micro - _LATELY * MICRO)
+    return [fleet_attention.set_back(each.until // MICRO, each.repair) for each in found[:1]]
 
 
 async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
@@ -123,6 +141,10 @@ def _of_fleet(
     for node in nodes:
         yield from (fleet_attention.broken_file(node.host, problem) for problem in node.problems)
         yield from (fleet_attention.undelivered(node.host, problem) for problem in node.undelivered)
+
+
+def _oldest(proposals: Sequence[Proposal]) -> int:
+    return floor_second(min(one.created_at for one in proposals))
 
 
 def _at_risk(forecasts: Iterable[DeadlineForecast], own: list[Attention], zone: Zone | None) -> list[Attention]:

@@ -15,6 +15,7 @@ from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
+    Approval,
     Catchup,
     Command,
     Deadline,
@@ -66,6 +67,8 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         name: getattr(job, name) for name in _JOB_FIELDS if _differs(job, _DEFAULT_JOB, name)
     }
     fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
+    if job.param_types:
+        fields["param_types"] = {name: str(kind) for name, kind in job.param_types.items()}
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
@@ -188,7 +191,10 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
-        fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
+        fields["after"] = [
+            {**({"schedule": a.schedule} if a.schedule else {"job": a.job}), "within": format_duration(a.within)}
+            for a in policy.after
+        ]
     fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
 
@@ -294,7 +300,15 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
     JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
+    Approval: lambda action: {"approve": _approval_field(action)},
 }
+
+
+def _approval_field(approval: Approval) -> Any:
+    if approval.timeout is None:
+        return approval.role
+    timeout = format_duration(approval.timeout)
+    return {"role": approval.role, "timeout": timeout, "on_timeout": str(approval.on_timeout)}
 
 
 def _action_field(action: Action) -> dict[str, Any]:

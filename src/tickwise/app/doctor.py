@@ -44,6 +44,7 @@ from ..stores.url import hidden
 from .calendars import Calendar, is_stale, stored_calendars
 from .explain_steps import by_whom
 from .overview import unserved_queues
+from .restoration import SetBack, set_backs
 from .sources import FOLDER, DeclaredJobs, orphaned
 from .tickwise import AsyncTickwise
 from .worker_advice import is_live, live_workers, start_command, workers_without_room
@@ -86,6 +87,7 @@ class _Snapshot(NamedTuple):
     secrets: Collection[str]  # names that its settings have
     event_folders: Sequence[str]  # the same
     calendars: dict[str, Calendar]
+    set_backs: list[SetBack]
 
     @property
     def second(self) -> int:
@@ -119,6 +121,7 @@ async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microsecond
 async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
     insights, now = store.insights, await store.now()
     pauses = await insights.pauses()
+    nodes = [node for node in await insights.nodes() if is_live(node, now)]
     return _Snapshot(
         now=now,
         jobs=await _first(lambda after: insights.jobs(after, _PAGE_SIZE)),
@@ -127,12 +130,13 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         queued=await _first(lambda after: insights.runs(_QUEUED, after, _PAGE_SIZE)),
         running=await _first(lambda after: insights.runs(_RUNNING, after, _PAGE_SIZE)),
         counts=await insights.counts(),
-        nodes=[node for node in await insights.nodes() if is_live(node, now)],
+        nodes=nodes,
         pause=next((pause for pause in pauses if pause.until is None), None),
         own=tickwise.declared,
         secrets=tickwise.settings.secrets,
         event_folders=tickwise.settings.event_folders,
         calendars=await stored_calendars(store),
+        set_backs=await set_backs(store, nodes, now - _DAY * MICRO),
     )
 
 
@@ -201,6 +205,17 @@ def _failing_claims(snapshot: _Snapshot) -> Iterator[Finding]:
         if node.claims_fail:
             what = f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index meanwhile"
             yield Finding("claims_fail", Severity.ERROR, what, "tickwise store check")
+
+
+def _set_back(snapshot: _Snapshot) -> Iterator[Finding]:
+    """A failover that lost commits, or a backup that was restored while nodes lived (S78)."""
+    for each in snapshot.set_backs:
+        since = iso(each.since // MICRO) if each.since else f"before {each.host} started"
+        what = (
+            f"the store has forgotten what it confirmed to {each.host} from {since} to {iso(each.until // MICRO)}:"
+            " slots of that time are decided again, and may run twice"
+        )
+        yield Finding("set_back", Severity.WARNING, what, each.repair)
 
 
 def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -371,9 +386,9 @@ def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _hooks_without_secret, _events_that_never_come, _lost_wakeups,
-    _unserved_queues, _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered,
-    _adopted, _unreadable, _calendars,
+    _unwatched, _set_back, _failing_claims, _cursors_ahead, _hooks_without_secret, _events_that_never_come,
+    _lost_wakeups, _unserved_queues, _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files,
+    _undelivered, _adopted, _unreadable, _calendars,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ..core.payload import error_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import due_until, next_slot, previous_slot, recorded_times
 from ..core.states import FAILURES, RunState
+from ..core.step_waits import APPROVAL
 from ..core.timeparse import floor_second, iso, to_datetime
 from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
@@ -38,6 +39,7 @@ from .worker_advice import is_live, live_workers, start_command, worker_required
 
 _INSTANT = re.compile(r"(?<!--from )(?<!--to )\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as `iso` writes it
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_STEP_WAIT = re.compile(r"step (\S+): (.*)")  # as the steps of a pipeline are joined
 _MAX_KEYS = 20  # of events that are named
 _MAX_UNENDED = 16  # running runs of a job that are looked at
 _END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
@@ -219,7 +221,7 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     now = await store.now()
     if run.waits_for:
         for line in run.waits_for.splitlines():
-            yield f"It waits for {line}." if not line.startswith("step ") else f"The {line}."
+            yield _wait_sentence(run, line)
         return
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
@@ -228,6 +230,13 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     reasons = [*await _lacks_worker(store, run, nodes, now), *await _queue_limits(store, run.queue, now)]
     for reason in reasons or ["It can start at once."]:
         yield reason
+
+
+def _wait_sentence(run: RunRow, line: str) -> str:
+    """One line of what a run waits for: that alone, or with the step before it if the run has several."""
+    step, what = found.groups() if (found := _STEP_WAIT.fullmatch(line)) else ("", line)
+    command = f": tickwise runs approve {run.id} {step}".rstrip() if what.startswith(APPROVAL) else ""
+    return f"It waits for {what}{f' (step {step})' if step else ''}{command}."
 
 
 async def _lacks_worker(store: Store, run: RunRow, nodes: list[Node], now: int) -> list[str]:

@@ -19,7 +19,7 @@ from ..core.change import (
     SkipAsked,
     SkipTakenBack,
 )
-from ..core.definition import Overlap, Ticking
+from ..core.definition import ApprovalAnswer, Overlap, Ticking
 from ..core.errors import ConflictError, InputError, no_such
 from ..core.model import Schedule, ScheduleFacts, Trigger
 from ..core.states import RunState
@@ -33,6 +33,7 @@ from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
 from ..trace_context import current_traceparent
+from .approvals import AnsweredStep, answer_step
 from .blackouts import refuse_in_blackout
 from .calendars import bound_job, check_bound
 from .definitions import API_SOURCE, check_of_api, edit_schedule, read_new, remove_schedule, stored_job, write_new
@@ -281,6 +282,14 @@ class Runs:
         store = await self._store()
         await store.retry(run, await _repeated_steps(store, run, from_step) if from_step is not None else ())
         return RunInfo.of(await _run_row(store, run))
+
+    async def approve(self, run: str, step: str | None = None, *, by: str, reason: str = "") -> AnsweredStep:
+        """Approve what a step waits for (S75); without its name, the only one that waits."""
+        return await answer_step(await self._store(), run, step, ApprovalAnswer.APPROVE, by=by, reason=reason)
+
+    async def reject(self, run: str, step: str | None = None, *, by: str, reason: str = "") -> AnsweredStep:
+        """Reject what a step waits for (S75): the step fails, and is not tried again by itself."""
+        return await answer_step(await self._store(), run, step, ApprovalAnswer.REJECT, by=by, reason=reason)
 
     async def logs(self, run: str) -> str:
         """What the run printed."""

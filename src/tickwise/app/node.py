@@ -20,7 +20,7 @@ from ..core.payload import clip, first_line
 from ..core.requirements import ALL
 from ..core.settle import Settled
 from ..core.states import RunState
-from ..core.timeparse import to_datetime
+from ..core.timeparse import iso, to_datetime
 from ..log import get_logger
 from ..runtime.child_watch import ChildWatch
 from ..runtime.engines.watcher import EndOfAttempt
@@ -95,6 +95,7 @@ class NodeProcess:
         self._passed_at: float | None = None
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
+        self._set_back: tuple[int, ...] = ()
         self._is_idle = False
         self._machine_start = MachineStartEvents(services.store)
         self._orphans = OrphanCheck(services.store, services.app_source)
@@ -191,6 +192,7 @@ class NodeProcess:
             held=workers.held,
             on_renewed=lambda requested, renewed: on_loop(self._renewed, requested, renewed),
             on_lost=lambda: on_loop(workers.on_leases_lost),
+            on_set_back=lambda since, until: on_loop(self._note_set_back, since, until),
         )
         return Heartbeat(
             self._services.open_store, callbacks, every=self.settings.renew, lease=self.settings.lease
@@ -199,6 +201,12 @@ class NodeProcess:
     def _renewed(self, requested: Mapping[str, str], renewed: Renewed) -> None:
         if self._workers.on_renewed(requested, renewed):
             self._heartbeat.wake()
+
+    def _note_set_back(self, since: int, until: int) -> None:
+        """Let people know: slots of that time are decided again (S78)."""
+        self._set_back = since, until
+        _log.error("the store was set back", since=iso(since // MICRO), until=iso(until // MICRO))
+        self._heartbeat.wake()
 
     def _make_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._services.store
@@ -327,6 +335,7 @@ class NodeProcess:
             sources=(*app, *(folder.name for folder in self._options.folders)), orphans=self._orphans.found,
             undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
+            set_back=self._set_back,
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
@@ -383,13 +392,14 @@ class NodeProcess:
         self._report("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
-        self._children.ended(lease, settled)
+        self._children.ended(lease, settled.state)
         self._events.ended(lease.job.name)
         what = "failed" if settled.error else type(finish.outcome).__name__.lower()
         self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells
+            self._children.ended(end.lease, end.state)
             self._report(EVENT_NAMES.get(end.event, str(end.event)), end.lease, end.state, end.error)
 
     def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:

@@ -55,7 +55,7 @@ def subscriptions(settings: Settings) -> list[Subscription]:
 def make_notifier(store: Store, mark: str, settings: Settings) -> Notifier | None:
     """The notifier of a node; none without a channel."""
     found = subscriptions(settings)
-    return Notifier(store, mark, found) if found else None
+    return Notifier(store, mark, found, settings.api_url) if found else None
 
 
 def notifier_turns(store: Store, notifier: Notifier | None) -> dict[str, Callable[[], Awaitable[float]]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..config import Settings
 from ..core.cron.zone import Zone
-from ..core.definition import JobDefinition
+from ..core.definition import ApprovalAnswer, JobDefinition
 from ..core.errors import ConflictError
 from ..core.model import Pause
 from ..core.simulation.deadline_forecast import DeadlineForecast
@@ -19,6 +19,7 @@ from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
+from .approvals import AnsweredStep, answer_step
 from .attention import Status, status
 from .audit import Audit, audit
 from .blackouts import refuse_in_blackout
@@ -109,6 +110,12 @@ class Operations:
     async def refuse_in_blackout(self, job: str) -> None:
         """Refuse a run by hand while the job rests by a blackout (S62)."""
         await refuse_in_blackout(self._store, job)
+
+    async def answer_step(
+        self, run: str, step: str | None, answer: ApprovalAnswer, by: str, reason: str, may: Callable[[str], bool]
+    ) -> AnsweredStep:
+        """Approve or reject what a step of a run waits for, if the person may (S75)."""
+        return await answer_step(self._store, run, step, answer, by=by, reason=reason, may=may)
 
     async def limit_queue(self, limit: QueueLimit) -> QueueLimit:
         """Set the limit of a queue; the one before."""

@@ -5,7 +5,7 @@ the proposal, so it is carried out once. It expires within a day, which is as lo
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -110,6 +110,12 @@ class ProposalBook:
         after = {"id": proposal.id, "note": note[:1_000]}
         await self._access.record([AuditEntry(by, _ACTION_OF[state], SUBJECT, None, after)])
         return replace(proposal, state=state, decided_by=by, decided_at=to_datetime(self._now), note=after["note"])
+
+
+async def open_proposals(access: Access, now: int, sees: Callable[[str], bool] | None = None) -> list[Proposal]:
+    """Those that wait for a decision, about jobs that the caller sees; the newest first."""
+    found = await ProposalBook(access, now).list()
+    return [one for one in found if one.state is ProposalState.OPEN and (sees is None or sees(one.job))]
 
 
 def _told_state(proposal: Proposal) -> str:

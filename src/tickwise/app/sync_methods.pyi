@@ -3,6 +3,7 @@
 from ..stores.contract import Store
 from ..stores.records import Enqueue
 from ..stores.records import Role
+from .approvals import AnsweredStep
 from .blackouts import BlackoutFields
 from .blackouts import BlackoutInfo
 from .blackouts import Blackouts
@@ -152,6 +153,14 @@ class SyncRuns:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.
 
 With `from_step`, that step is repeated, and all that depend on it."""
+        ...
+
+    def approve(self, run: str, step: str | None=None, *, by: str, reason: str='') -> AnsweredStep:
+        """Approve what a step waits for (S75); without its name, the only one that waits."""
+        ...
+
+    def reject(self, run: str, step: str | None=None, *, by: str, reason: str='') -> AnsweredStep:
+        """Reject what a step waits for (S75): the step fails, and is not tried again by itself."""
         ...
 
     def logs(self, run: str) -> str:

@@ -26,11 +26,12 @@ from ..runtime.forecast import Forecast
 from ..runtime.schedules import all_schedules
 from ..stores.contract import Store
 from ..stores.records import MICRO, ScheduleFilter
+from .load import fleet_capacity, most_at_once, run_lengths
 from .values import UpcomingRun
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _PAGE_SIZE = 1_000
-_CACHE_SECONDS = 15.0
+_CACHE_SECONDS, _LENGTHS_SECONDS = 15.0, 120.0
 CROWD_SIZE = 10  # schedules in one minute, from which on they are reported
 _MAX_CROWDED, _MAX_NAMES = 10, 20  # that are listed
 _FIXED_MINUTE = re.compile(r"^(?:\d{1,2}|\*/(\d{1,2}))(?= +\S+ +\S+ +\S+ +\S+$)")
@@ -110,6 +111,8 @@ class LoadForecast:
     end: datetime  # it is complete up to here
     step: int  # seconds
     counts: tuple[int, ...]
+    at_once: tuple[int, ...] | None  # under way at the busiest second of each step, if past runs tell
+    capacity: int | None  # of the live workers
     crowded_minutes: tuple[CrowdedMinute, ...]
 
 
@@ -135,6 +138,7 @@ class ForecastCache:
     def __init__(self, store: Callable[[], Awaitable[Store]]) -> None:
         self._store = store
         self._known: dict[int, tuple[float, ForecastWindow]] = {}  # by hours
+        self._lengths: tuple[float, dict[str, int]] = (0.0, {})
         self._lock = asyncio.Lock()
 
     async def ahead(self, hours: int, sees: Callable[[str], bool] | None = None) -> ForecastWindow:
@@ -146,6 +150,23 @@ class ForecastCache:
             if known is None or monotonic() - at > _CACHE_SECONDS:
                 known = await self._build(hours)
                 self._known = {hours: (monotonic(), known)}
+        return known
+
+    async def load(self, hours: int, sees: Callable[[str], bool] | None = None) -> LoadForecast:
+        """How many runs start and are under way when; with `sees`, nothing of the fleet."""
+        ahead, store = await self.ahead(hours, sees), await self._store()
+        lengths = await self._lengths_of(store, ahead, is_all=sees is None)
+        capacity = await fleet_capacity(store) if sees is None else None
+        return await asyncio.to_thread(load_forecast, ahead, lengths, capacity)
+
+    async def _lengths_of(self, store: Store, ahead: ForecastWindow, *, is_all: bool) -> dict[str, int]:
+        if not is_all:
+            return await run_lengths(store, sorted(ahead.schedules))
+        async with self._lock:
+            at, known = self._lengths
+            if not known or monotonic() - at > _LENGTHS_SECONDS:
+                known = await run_lengths(store, sorted(ahead.schedules))
+                self._lengths = monotonic(), known
         return known
 
     async def _build(self, hours: int, sees: Callable[[str], bool] | None = None) -> ForecastWindow:
@@ -163,12 +184,13 @@ def _window(schedules: Sequence[Schedule], now: int, hours: int) -> ForecastWind
     return ForecastWindow(forecast.index, now, forecast.until, {schedule.name: schedule for schedule in schedules})
 
 
-def load_forecast(ahead: ForecastWindow) -> LoadForecast:
-    """Count runs by minute up to a day, else by hour."""
+def load_forecast(ahead: ForecastWindow, lengths: Mapping[str, int], capacity: int | None) -> LoadForecast:
+    """Count runs by minute up to a day, else by hour; `lengths` are seconds by schedule."""
     step = _MINUTE if ahead.until - ahead.start <= _DAY else _HOUR
     start = ahead.start // step * step
     steps = -(-(ahead.until - start) // step)
-    times = ahead.index.query(ahead.start, ahead.until).times
+    runs = ahead.index.query(ahead.start, ahead.until)
+    times = runs.times
     counts = np.bincount((times - start) // step, minlength=steps)
     crowded_minutes = tuple(_crowded_minutes(ahead, times))
     return LoadForecast(
@@ -176,6 +198,8 @@ def load_forecast(ahead: ForecastWindow) -> LoadForecast:
         end=to_datetime(ahead.until),
         step=step,
         counts=tuple(counts.tolist()),
+        at_once=most_at_once(runs, ahead.schedules, lengths, start, step, steps),
+        capacity=capacity,
         crowded_minutes=crowded_minutes,
     )
 

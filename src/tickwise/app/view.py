@@ -188,7 +188,7 @@ class View:
         return await self._insights.attempts(run)
 
     async def steps(self, run: str) -> tuple[tuple[Step, ...], tuple[StepReport, ...]]:
-        """The steps of the job as it was when the run was made, and how far the run is."""
+        """The steps of the job as it was when the run was made, and how far the run is, answers too."""
         await self.run(run)
         definition = await self._insights.definition_of(run)
         return definition.steps if definition else (), await self._insights.steps(run)

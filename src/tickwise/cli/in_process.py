@@ -5,7 +5,6 @@ seen. Here each request is a task beside the reader, and its response arrives pa
 """
 
 import asyncio
-import getpass
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ from ..app.records import AccessRole
 from ..core.errors import TickwiseError
 from ..trace_context import trace_headers
 from .http_client import HttpSender
+from .user import user_name
 
 Message: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
@@ -90,16 +90,8 @@ class _StreamedResponse(httpx2.AsyncByteStream):
 @asynccontextmanager
 async def api_over(tickwise: AsyncTickwise, where: str) -> AsyncIterator[HttpSender]:
     """The API over an app of this process, open while a block runs; its user is the admin."""
-    app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
+    app = identified(make_api(tickwise), Identity(user_name(), AccessRole.ADMIN))  # no socket is served
     headers = {"Accept-Encoding": "identity", **trace_headers()}  # nothing is sent anywhere
     transport = InProcessTransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http:
         yield HttpSender(http, where)
-
-
-def _user_name() -> str:
-    """The name of the user at this machine."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # the user has no name
-        return "command line"

@@ -121,6 +121,13 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """The store comes from a backup; until this instant the one that was lost decided the slots (S78)."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class BackfillAsked:
     """Slots of [start, end) without a run are to be enqueued (S32)."""
 
@@ -157,6 +164,7 @@ Change: TypeAlias = (
     | SkipTakenBack
     | BlackoutsSet
     | Reset
+    | Restored
     | BackfillAsked
     | BackfillCancelled
     | Adopted
@@ -292,6 +300,16 @@ def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     return ChangeResult((dropped._replace(cursor=to, last_seen_slot=to, last_missed_slot=to),), decisions)
 
 
+def _restored(schedule: Schedule, change: Restored, now: int) -> ChangeResult:
+    """What the lost store decided is not decided again; what came after it is pending, as after an outage."""
+    if change.until > now:
+        raise InputError(f"{iso(change.until)} is to come: give a time until now ({iso(now)})")
+    if change.until <= schedule.cursor and schedule.backfill is None:
+        return ChangeResult((schedule,))
+    dropped, decisions = _drop(schedule, Reason.RESTORED, change.until, iso(change.until))
+    return ChangeResult((dropped._replace(backfill=None),), decisions)
+
+
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
     """Decide all that is pending as not wanted. A move that is still ahead stays."""
     schedule, decisions = note_move(schedule, now)
@@ -400,6 +418,7 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     SkipTakenBack: _unmark_skip,
     BlackoutsSet: _set_blackouts,
     Reset: _reset,
+    Restored: _restored,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,
     Adopted: _adopt,

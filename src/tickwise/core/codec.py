@@ -24,7 +24,7 @@ from .cron.day_set import DaySet
 from .cron.recurrences import AnyOf, At, Window
 from .cron.rule import Rule
 from .cron.zone import Zone, zone
-from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
+from .definition import Approval, Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .events import JobEnds, MachineStart, OnEvent, SettledFiles, Webhook
 from .model import Schedule
@@ -51,6 +51,7 @@ _TAGS: dict[type, str] = {
     SettledFiles: "files",
     JobEnds: "ends",
     JobCall: "job",
+    Approval: "approve",
     Webhook: "webhook",
     MachineStart: "machine",
 }

@@ -37,8 +37,9 @@ _MAX_JUDGED = 1_000  # slots in one pass, by each deadline
 _MAX_OWED = 100  # slots that are still judged after an edit of the times
 _MAX_RELIEFS = 100
 _RELEASED = frozenset({
-    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF,
-    Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE, Reason.ALREADY_SUCCESSFUL,
+    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.RESTORED, Reason.DELETED,
+    Reason.CATCHUP_OFF, Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE,
+    Reason.ALREADY_SUCCESSFUL,
 })  # fmt: skip
 _STOOD_FOR = frozenset({Reason.COALESCED, Reason.SUPERSEDED})
 _DONE = frozenset({RunState.SUCCEEDED, RunState.SKIPPED})  # by its preconditions: then there was nothing to do

@@ -1,7 +1,10 @@
-"""What may be wrong beside the schedules: in the fleet, with queues, files and channels."""
+"""What may need a person beside the schedules: in the fleet, runs, queues, files and channels."""
+
+from collections.abc import Sequence
 
 from .attention import Attention, Cause, Remedy, Severity, Subject
 from .payload import first_line
+from .step_waits import StepWait, approver
 from .timeparse import iso
 
 
@@ -11,6 +14,16 @@ def paused(at: int, by: str, reason: str, until: int | None = None) -> Attention
         kind=Cause.PAUSED, severity=Severity.WARNING, subject=Subject("fleet", "everything"), since=at,
         detail=reason, text=f"is paused{f' by {by}' if by else ''}{f' until {iso(until)}' if until else ''}",
         remedies=(Remedy(do="resume_all", label="Resume"),),
+    )  # fmt: skip
+
+
+def set_back(at: int, command: str) -> Attention:
+    """The store has forgotten what it had confirmed: a failover, or a restored backup (S78)."""
+    return Attention(
+        kind=Cause.SET_BACK, severity=Severity.WARNING, subject=Subject("fleet", "the store"), since=at,
+        text="has forgotten what it had confirmed: slots of that time are decided again, and may run twice",
+        detail="If a backup was restored, say until when the lost store worked.",
+        remedies=(Remedy(do="command", label="It worked until then", command=command),),
     )  # fmt: skip
 
 
@@ -54,6 +67,21 @@ def broken_file(host: str, problem: str) -> Attention:
     )  # fmt: skip
 
 
+def approval(run: str, job: str, step: str, wait: StepWait) -> Attention:
+    """A step of a run waits for a person (S75)."""
+    until = f", until {iso(wait.until)}" if wait.until else ""
+    return Attention(
+        kind=Cause.APPROVAL, severity=Severity.WARNING, since=wait.since,
+        subject=Subject("step", f"{job}, run {run}, step {step}", job),
+        text=f"waits for {approver(wait.role)}{until}",
+        remedies=(
+            Remedy(
+                do="answer", label="Answer", run=run, field=step, command=f"tickwise runs approve {run} {step}"
+            ),
+        ),
+    )  # fmt: skip
+
+
 def undelivered(host: str, problem: str) -> Attention:
     """The last notification did not arrive."""
     channel, _, what = problem.partition(":")
@@ -61,4 +89,15 @@ def undelivered(host: str, problem: str) -> Attention:
         kind=Cause.UNDELIVERED, severity=Severity.ERROR, subject=Subject("channel", channel),
         text=f"did not take the last notification of {host}", detail=first_line(what),
         remedies=(Remedy(do="test_channel", label="Test it", field=channel),),
+    )  # fmt: skip
+
+
+def proposals(effects: Sequence[str], since: int) -> Attention:
+    """Agents have proposed something, and nobody has decided about it."""
+    number = len(effects)
+    return Attention(
+        kind=Cause.PROPOSED, severity=Severity.NOTE, since=since, counts={"open": number},
+        subject=Subject("proposals", "1 proposal" if number == 1 else f"{number} proposals"),
+        text="waits for you" if number == 1 else "wait for you", detail=first_line(effects[0]),
+        remedies=(Remedy(do="proposals", label="Decide", command="tickwise proposals list"),),
     )  # fmt: skip

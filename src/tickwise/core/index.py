@@ -58,6 +58,10 @@ class RunView(Sequence[ScheduledRun]):
         """The epoch seconds of these runs: the memory of the index itself, read-only."""
         return self._times
 
+    def numbers(self, of: Callable[[str], int]) -> NDArray[np.int64]:
+        """For each run the number that belongs to its job id."""
+        return np.array([of(each) for each in self._ids], dtype=np.int64)[self._ordinals]
+
     @property
     def nbytes(self) -> int:
         return self._times.nbytes + self._ordinals.nbytes

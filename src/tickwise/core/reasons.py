@@ -178,6 +178,11 @@ class Reason(Enum):
         "a person reset the schedule, which drops its backlog",
         "Backfill the range if it must run after all.",
     )
+    RESTORED = (
+        "restored", Verdict.SKIPPED,
+        "the store was restored from a backup, and what the lost one did with it until {detail} is not known",
+        "See in the logs of the job whether it ran then; trigger the job or backfill the range if it did not.",
+    )
     DELETED = (
         "deleted", Verdict.SKIPPED,
         "the schedule was deleted while it was pending",

@@ -34,6 +34,7 @@ class Failed:
     """It raised, timed out, or could not be handed over. `retry_after` is its own wish when to try again."""
 
     retry_after: int | None = None
+    by_person: bool = False  # somebody has rejected it: then it is not tried again (S75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
         case _:
             failures += 1
             event, wait = Event.FAILURE, outcome.retry_after
-            if failures <= run.retry.limit and not run.at_most_once:
+            if failures <= run.retry.limit and not run.at_most_once and not outcome.by_person:
                 wait = retry_delay(run.retry, failures, run.id) if wait is None else wait
                 event, not_before = _again(run, Event.RETRY), now + wait
     failures = max(failures, run.failures + (event is Event.FAILURE))

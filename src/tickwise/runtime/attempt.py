@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ..core.definition import (
     Action,
+    Approval,
     Command,
     Handlers,
     HttpCall,
@@ -29,6 +30,7 @@ from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
 from ..core.step_outputs import VARIABLE
+from .approvals import follow_approval
 from .child_runs import follow_child
 from .context import RunContext
 from .executors.arguments import params_of
@@ -41,8 +43,9 @@ from .executors.preconditions import unmet
 from .executors.process import call_in_process, named_target
 from .executors.result import AttemptResult, failed
 from .executors.timeout import TimedOut, limited
-from .pipeline import NO_INPUTS, NOTHING_EARLIER, DoneSteps, Earlier, Pipeline, StepInputs, timed_out
+from .pipeline import DoneSteps, Pipeline
 from .step_context import Services, StepContext
+from .step_tries import NO_INPUTS, NOTHING_EARLIER, Earlier, StepInputs, timed_out
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 ExecuteStep: TypeAlias = Callable[[Step, StepContext], Awaitable[AttemptResult]]
@@ -71,7 +74,9 @@ async def execute(
     try:
         steps, execute_step = _plan(job, functions, pool, services)
         actions = _Actions(job, run, services, execute_step)
-        pipeline = Pipeline(steps, actions, services, key=run.id, done=done, earlier=earlier)
+        pipeline = Pipeline(
+            steps, actions, services, key=run.id, done=done, earlier=earlier, params=actions.params
+        )
         ended = await _attempt(job, actions, pipeline, goes_on=earlier.goes_on)
     except InputError as error:
         ended = failed(str(error))
@@ -144,7 +149,8 @@ class _Actions:
         self.services = services
         self._env = job.env
         self._folder = job.dir
-        self._run = replace(run, params=params_of(job, run.params))
+        self.params = params_of(job, run.params)
+        self._run = replace(run, params=self.params)
         self._execute_step = execute_step
 
     async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:
@@ -175,6 +181,8 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
     match action:
         case JobCall():
             return await follow_child(action, context)
+        case Approval():
+            return await follow_approval(action, context)
         case Command():
             return await run_command(action, context)
         case Script():
@@ -189,7 +197,7 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
 
 async def _execute_action(step: Step, context: StepContext) -> AttemptResult:
     """Execute the action of a step. The result of a program is what it hands on (S72)."""
-    if isinstance(step.action, PythonCall | JobCall):
+    if isinstance(step.action, PythonCall | JobCall | Approval):
         return await perform(step.action, context)
     with OutputReader(context.log) as reader:
         run = replace(context.run, env={**context.run.env, VARIABLE: str(reader.path)})

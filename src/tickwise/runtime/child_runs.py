@@ -13,19 +13,18 @@ from ..core.errors import ConflictError, InputError
 from ..core.model import Trigger
 from ..core.payload import first_line
 from ..core.references import fill_value
-from ..core.settle import Failed, Succeeded, Unmet, Waits
+from ..core.settle import Failed, Succeeded, Unmet
 from ..core.states import ACTIVE, RunState
 from ..core.step_waits import MAX_DEPTH, ChildKey, StepWait
 from ..core.timeparse import format_duration
-from ..stores.contract import Store, StoreUnavailableError
+from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow
 from ..trace_context import current_traceparent
 from .context import as_text
 from .executors.result import AttemptResult, failed
+from .look import looked, still_waits
 from .run_outputs import outputs_of
 from .step_context import StepContext, WaitingStep
-
-_STORE_PAUSE = 5  # seconds until a child is looked for again, if the store does not answer
 
 
 class ChildRuns:
@@ -76,13 +75,7 @@ async def follow_child(call: JobCall, context: StepContext) -> AttemptResult:
     children, waiting = context.services.children, context.waiting
     if children is None or waiting is None:
         return failed("a step with job: needs a worker that can reach the store, and an engine has none")
-    step = _ChildStep(call, context, children, waiting)
-    try:
-        return await step.look()
-    except StoreUnavailableError as error:
-        if step.wait is None:
-            return failed(f"no run of {call.job}: {first_line(str(error))}")
-        return AttemptResult(Waits(_STORE_PAUSE), error=f"the store ({first_line(str(error))})", wait=step.wait)
+    return await looked(_ChildStep(call, context, children, waiting).look, waiting, f"no run of {call.job}")
 
 
 class _ChildStep:
@@ -94,7 +87,6 @@ class _ChildStep:
         self._children = children
         self._waiting = waiting
         self._now = 0  # the store's second
-        self.wait = waiting.wait  # what is kept of it
 
     async def look(self) -> AttemptResult:
         self._now = await self._children.now()
@@ -104,7 +96,6 @@ class _ChildStep:
                 return failed(f"no run of {self._call.job}: {refusal}")
             wait = StepWait(self._context.run.attempt, self._now, self._call.job, self._new_key)
             await self._waiting.keep(wait)
-            self.wait = wait
         if child is None and wait.run:
             return failed(f"run {wait.run} of {wait.job} is not kept any longer: how it ended is not known")
         if child is None:
@@ -151,8 +142,7 @@ class _ChildStep:
                 await self._children.cancel(wait.run)
             error = f"the step timed out after {format_duration(timeout or 0)}"
             return AttemptResult(Failed(), error=error, wait=wait)
-        what = what or f"run {wait.run} of {wait.job}"
-        return AttemptResult(Waits(wait.next_look(self._now, until)), error=what, wait=wait)
+        return still_waits(wait, self._now, until, what or f"run {wait.run} of {wait.job}")
 
     async def _ended(self, wait: StepWait, child: RunRow) -> AttemptResult:
         if child.state is RunState.SUCCEEDED:
@@ -192,8 +182,13 @@ async def cancel_children(store: Store, run: str) -> None:
 
 
 async def cancel_run(store: Store, run: str) -> RunState:
-    """End a queued run and its children, or ask a running one to end, whose worker ends its children."""
+    """End a queued run and its children, or ask a running one to end, whose worker ends its children.
+
+    No worker hears of the end of a queued run, so its parent is woken here.
+    """
     state = await store.cancel(run)
     if state is RunState.CANCELLED:
         await cancel_children(store, run)
+        if parent := parent_of(await store.insights.run(run)):
+            await store.wake(parent)
     return state

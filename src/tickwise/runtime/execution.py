@@ -17,6 +17,7 @@ from ..core.states import FINAL
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
+from .approvals import AnswersOfRun
 from .attempt import conclude, execute
 from .child_runs import ChildRuns, cancel_children, runs_above
 from .context import RunContext, StepRecord
@@ -109,7 +110,7 @@ class Execution:
         if lease.trigger is Trigger.STEP and (not above or above[0].state in FINAL):
             return AttemptResult(Cancelled(), error="the run that waited for it is over")
         if may_wait(lease.job):
-            services = self._with_children(services, lease, [lease.job.name, *(row.job for row in above)])
+            services = self._with_waits(services, lease, [lease.job.name, *(row.job for row in above)])
         steps = await self._earlier_steps(lease)
         return await execute(
             lease.job, context_of(lease), functions=self._functions, pool=self._pool, services=services,
@@ -161,9 +162,10 @@ class Execution:
             return ()
         return await self._store.insights.steps(lease.id)
 
-    def _with_children(self, services: Services, lease: Lease, jobs: Sequence[str]) -> Services:
-        children = ChildRuns(self._store, lease.id, jobs)
-        return replace(services, flush=partial(self._flush_run, lease), children=children)
+    def _with_waits(self, services: Services, lease: Lease, jobs: Sequence[str]) -> Services:
+        """The services with what steps need that wait for what others do."""
+        children, answers = ChildRuns(self._store, lease.id, jobs), AnswersOfRun(self._store, lease.id)
+        return replace(services, flush=partial(self._flush_run, lease), children=children, answers=answers)
 
     async def _flush_run(self, lease: Lease) -> None:
         """Store the steps of a run now; TickwiseError if it is another worker's by now."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..clock import monotonic
 from ..log import get_logger
 from ..stores.contract import Store
-from ..stores.records import Node, Renewed
+from ..stores.records import MICRO, Node, Renewed
 
 _log = get_logger()
 _LOST_AFTER = 2 / 3  # of a lease
@@ -31,6 +31,7 @@ _MIN_DELAY = 0.25  # seconds between two renewals, however often it is woken
 _RETRY_DELAY, _MIN_RETRY_DELAY = 1.0, 0.01  # seconds after a renewal that failed; the second, if no time is left
 _OPEN_TIMEOUT = 30.0  # seconds for the first beat: over a slow network, to connect takes many round trips
 _LEAVE_TIMEOUT = 5.0  # seconds
+_NODES_KEPT = 86_400 * MICRO  # as long as stores keep what they know of a node at least
 
 
 class HeartbeatCallbacks(NamedTuple):
@@ -41,6 +42,7 @@ class HeartbeatCallbacks(NamedTuple):
     held: Callable[[], Mapping[str, str]]  # run ids to tokens
     on_renewed: Callable[[Mapping[str, str], Renewed], None]  # what was asked for, and the answer
     on_lost: Callable[[], None]  # nothing could be renewed for too long
+    on_set_back: Callable[[int, int], None]  # from when to when the store has forgotten what it had confirmed
 
 
 class Heartbeat:
@@ -60,6 +62,7 @@ class Heartbeat:
         ] = {}  # when each lease was last known to be good, by run and token
         self._looked_at = monotonic()
         self._beaten_at: float | None = None
+        self._seen_at = 0  # of the last beat that the store has confirmed, by the store's time
         self._steady_since: float | None = None  # no beat has failed or been late since
         self._store: Store | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -170,6 +173,7 @@ class Heartbeat:
             self._look()
         if not renewal.done():
             renewal.cancel()
+            renewal.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else asks for it
             raise TimeoutError("the store does not answer")
         renewal.result()
 
@@ -181,7 +185,14 @@ class Heartbeat:
         if held and monotonic() - asked_at >= self._lost_after:
             raise TimeoutError("the answer came when the leases it speaks of were over")
         self._good_at |= {lease: asked_at for lease in held.items() if lease in self._good_at}
+        self._compare(renewed)
         self._callbacks.on_renewed(held, renewed)
+
+    def _compare(self, renewed: Renewed) -> None:
+        """Notice a store that has forgotten a beat which it had confirmed, and with it all else of that time."""
+        confirmed, self._seen_at = self._seen_at, renewed.seen_at
+        if renewed.seen_before < confirmed and renewed.seen_at < confirmed + _NODES_KEPT:
+            self._callbacks.on_set_back(renewed.seen_before, confirmed)
 
     async def _leave(self) -> None:
         if self._store is None:

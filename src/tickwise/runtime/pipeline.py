@@ -9,37 +9,31 @@ A pipeline of one step ends with that step's result. The only step of a job that
 What a step hands on is kept with its state when it has succeeded. So an attempt that does not repeat the step has
 it again (S72). A step with `foreach` is executed once for each item. Each item has its own state, log and retries,
 and those that have succeeded are not repeated either (S73). A step that waits for what others do ends the attempt
-as `Waits` when no other step can go on. When the same attempt goes on, no step of it that has ended is repeated,
-whatever its end was (S74).
+as `Waits` when no other step can go on; until then it looks now and then. When the same attempt goes on, no step
+of it that has ended is repeated, whatever its end was (S74).
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from ..core.definition import ForEach, Step
 from ..core.definition import Outcome as Tolerable
 from ..core.errors import InputError, did_you_mean, nearest_word
-from ..core.policy import retry_delay
 from ..core.references import output_reference
 from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet, Waits
 from ..core.step_outputs import MAX_RUN, checked_items, item_name, kept_outputs, returned_outputs, size_of
-from ..core.step_waits import StepWait
-from ..core.timeparse import format_duration
 from .context import StepRecord, StepState
 from .executors.log import OWN, StepLog
 from .executors.result import AttemptResult, failed
-from .executors.timeout import TimedOut, limited
-from .step_context import Services, WaitingStep
+from .step_context import Services
+from .step_tries import NOTHING, NOTHING_EARLIER, Actions, Earlier, EarlierStep, Outputs, StepInputs, StepTries
 
-T = TypeVar("T")
 _STATES: dict[type, StepState] = {
     Succeeded: StepState.SUCCEEDED,
     Failed: StepState.FAILED,
@@ -49,52 +43,9 @@ _STATES: dict[type, StepState] = {
     Waits: StepState.WAITING,
 }
 _TOLERABLE = {StepState.FAILED: Tolerable.FAILED, StepState.SKIPPED: Tolerable.SKIPPED}
-Outputs: TypeAlias = Mapping[str, Any]
 DoneSteps: TypeAlias = Mapping[str, Outputs]  # steps that succeeded in earlier attempts, with what they handed on
-_NOTHING: Outputs = MappingProxyType({})
 _NONE_DONE: DoneSteps = MappingProxyType({})
-
-
-class StepInputs(NamedTuple):
-    """What a step may refer to: what ended steps hand on, and the item of `foreach`; and how it can wait."""
-
-    outputs: Mapping[str, Outputs] = _NONE_DONE
-    item: Any = None
-    waiting: WaitingStep | None = None
-
-
-class EarlierStep(NamedTuple):
-    """A step as it was when the run began to wait, or when an attempt before was stopped."""
-
-    state: StepState
-    error: str = ""
-    tries: int = 1
-    started_at: datetime | None = None
-    wait: StepWait | None = None
-
-
-class Earlier(NamedTuple):
-    """Steps that have not succeeded: those that have ended, if the same attempt goes on, and those that wait."""
-
-    goes_on: bool = False
-    ended: Mapping[str, EarlierStep] = MappingProxyType({})
-    waiting: Mapping[str, EarlierStep] = MappingProxyType({})
-
-
-NOTHING_EARLIER = Earlier()
-
-
-NO_INPUTS = StepInputs()
-
-
-class Actions(Protocol):
-    """How steps are checked and executed."""
-
-    async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:
-        """The result of a step whose preconditions are not met; none if they are."""
-
-    async def act(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult:
-        """Execute the step once."""
+_LOOK_BESIDE = 5  # seconds between two looks, at most, while other steps are executed
 
 
 class Pipeline:
@@ -109,6 +60,7 @@ class Pipeline:
         key: str,
         done: DoneSteps = _NONE_DONE,
         earlier: Earlier = NOTHING_EARLIER,
+        params: Outputs = NOTHING,
     ) -> None:
         self.warnings: list[str] = []  # of all steps
         self._steps = _sort_steps(steps)
@@ -117,7 +69,11 @@ class Pipeline:
         self._key = key
         self._done = done
         self._earlier = earlier
+        self._params = params  # over which `foreach` may go
         self._begun: set[str] = set()  # in this part of the attempt
+        self._places: dict[str, int] = {}  # of the items of a step that are executed now, or wait
+        self._idle = Counter[str]()  # of these, those that wait; of a step without items, itself
+        self._change = asyncio.Event()  # of what is executed; a new one for each change
         self._outputs: dict[str, Outputs] = {name: done[name] for name in self._steps if name in done}
         self._room = MAX_RUN - sum(map(size_of, self._outputs.values()))
         self._tasks: dict[str, asyncio.Task[StepState | None]] = {}
@@ -129,7 +85,8 @@ class Pipeline:
             return next(iter(self._ended.values()), AttemptResult(Succeeded()))
         async with asyncio.TaskGroup() as group:
             for name, step in self._steps.items():
-                self._tasks[name] = group.create_task(self._run_step(step))
+                self._tasks[name] = task = group.create_task(self._run_step(step))
+                task.add_done_callback(self._tell_change)
         return self._combined_result()
 
     async def _run_step(self, step: Step) -> StepState | None:
@@ -141,7 +98,7 @@ class Pipeline:
             return None
         if (known := self._earlier.ended.get(step.name)) and self._begun.isdisjoint(step.depends):
             if known.state is StepState.FAILED:
-                self._ended[step.name] = failed(known.error)
+                self._ended[step.name] = _known_failure(known)
             return known.state
         self._begun.add(step.name)
         blockers = [name for name, state in before.items() if not _allows_next(self._steps[name], state)]
@@ -157,15 +114,16 @@ class Pipeline:
     def _is_stopped(self) -> bool:
         return any(map(_stops_others, self._ended.values()))
 
-    async def _try_step(self, step: Step, item: Any = None) -> AttemptResult:
+    async def _try_step(self, step: Step, item: Any = None, whole: str = "") -> AttemptResult:
+        """`whole`: the step with `foreach` of which this is one item."""
         inputs = StepInputs(self._outputs, item)
-        tries = _Tries(
+        tries = StepTries(
             step, self._actions, self._services, f"{self._key}/{step.name}", inputs,
             self._earlier.waiting.get(step.name),
         )  # fmt: skip
-        outputs: Outputs = _NOTHING
+        outputs: Outputs = NOTHING
         try:
-            ended = await tries.run()
+            ended = await self._run_tries(tries, whole or step.name)
             if ended.succeeded:
                 outputs = self._kept_outputs(step, returned_outputs(ended.result), tries.log)
         except asyncio.CancelledError:
@@ -180,6 +138,47 @@ class Pipeline:
         else:
             await tries.report(_STATES[type(ended.outcome)], ended.error, outputs)
         return ended
+
+    # Steps that wait for what others do
+
+    async def _run_tries(self, tries: StepTries, step: str) -> AttemptResult:
+        """A step that waits looks again while other steps are executed; then the whole run waits."""
+        ended = await tries.run()
+        while isinstance(ended.outcome, Waits) and await self._others_work(step, ended.outcome.seconds):
+            ended = await tries.run()
+        return ended
+
+    async def _others_work(self, step: str, seconds: int) -> bool:
+        """Wait until it is time for the next look; false as soon as no other step is executed."""
+        timer = asyncio.ensure_future(self._services.sleep(min(seconds, _LOOK_BESIDE)))
+        self._idle[step] += 1
+        self._tell_change()
+        try:
+            while self._is_working and not timer.done():
+                change = asyncio.ensure_future(self._change.wait())
+                await asyncio.wait((timer, change), return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+            return self._is_working
+        finally:
+            self._idle[step] -= 1
+            timer.cancel()
+
+    @property
+    def _is_working(self) -> bool:
+        """Whether a step is executed or about to begin, other than those that wait, directly or not."""
+        return not self._is_stopped and any(
+            not self._has_ended(name)
+            and all(map(self._has_ended, step.depends))
+            and self._idle[name] < self._places.get(name, 1)
+            for name, step in self._steps.items()
+        )
+
+    def _has_ended(self, step: str) -> bool:
+        return step in self._tasks and self._tasks[step].done()
+
+    def _tell_change(self, _task: object = None) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
 
     def _kept_outputs(self, step: Step, outputs: Outputs, log: StepLog) -> Outputs:
         """What the step hands on, from now on. Secrets in it are hidden, as they would be after a retry."""
@@ -205,7 +204,7 @@ class Pipeline:
             ended = failed(str(error))
         else:
             ended = await self._try_all(step, items, each.max_parallel)
-        outputs: Outputs = _NOTHING
+        outputs: Outputs = NOTHING
         if ended.succeeded:
             outputs, problems = kept_outputs(self._gathered(step, len(items)))
             for problem in problems:
@@ -231,13 +230,17 @@ class Pipeline:
         async def fill_place() -> None:
             while left and not self._is_stopped and not any(map(_stops_others, results.values())):
                 one, item = left.popleft()
-                results[one.name] = ended = await self._try_step(one, item)
+                results[one.name] = ended = await self._try_step(one, item, step.name)
                 if isinstance(ended.outcome, Waits):
-                    return
+                    break
+            self._places[step.name] -= 1
+            self._tell_change()
 
+        self._places[step.name] = min(most, len(left))
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(most, len(left))):
+            for _ in range(self._places[step.name]):
                 group.create_task(fill_place())
+        self._places[step.name] = 1  # its end is still to be reported
         return _gravest_result(results)
 
     def _items_left(
@@ -251,7 +254,7 @@ class Pipeline:
                 self._outputs[one.name] = self._done[one.name]
             elif (known := self._earlier.ended.get(one.name)) and step.name in self._earlier.waiting:
                 if known.state is StepState.FAILED:
-                    results[one.name] = failed(known.error)
+                    results[one.name] = _known_failure(known)
             else:
                 left.append((one, item))
         return sorted(left, key=lambda each: each[0].name not in self._earlier.waiting)
@@ -259,12 +262,15 @@ class Pipeline:
     def _items(self, each: ForEach) -> Sequence[Any]:
         if not each.reference:
             return each.items
-        step, name = output_reference(each.reference) or ("", "")
-        return checked_items(self._outputs.get(step, _NOTHING).get(name), f"${{{each.reference}}}")
+        if found := output_reference(each.reference):
+            value = self._outputs.get(found[0], NOTHING).get(found[1])
+        else:
+            value = self._params.get(each.reference.removeprefix("params."))
+        return checked_items(value, f"${{{each.reference}}}")
 
     def _gathered(self, step: Step, count: int) -> Outputs:
         """What all items hand on: for each name the list of their values, in the order of the items."""
-        parts = [self._outputs.pop(item_name(step.name, number), _NOTHING) for number in range(count)]
+        parts = [self._outputs.pop(item_name(step.name, number), NOTHING) for number in range(count)]
         names = dict.fromkeys(name for part in parts for name in part)
         return {name: [part.get(name) for part in parts] for name in names}
 
@@ -277,6 +283,11 @@ class Pipeline:
                 if not (isinstance(ended.outcome, Failed) and _is_tolerated(self._steps[name]))
             }
         )
+
+
+def _known_failure(known: EarlierStep) -> AttemptResult:
+    """How a step failed before the run began to wait."""
+    return AttemptResult(Failed(by_person=bool(known.wait and known.wait.role)), error=known.error)
 
 
 def _stops_others(ended: AttemptResult) -> bool:
@@ -302,90 +313,11 @@ def _join_results(results: Mapping[str, AttemptResult]) -> AttemptResult:
     looks = [one.seconds for one in outcomes if isinstance(one, Waits)]
     if looks:
         return AttemptResult(Waits(min(looks)), error=error)
-    waits = [one.retry_after for one in outcomes if isinstance(one, Failed) and one.retry_after is not None]
-    return AttemptResult(Failed(max(waits)) if waits else outcomes[0], error=error)
-
-
-class _Tries:
-    """One step, tried until it succeeds or no tries are left."""
-
-    def __init__(
-        self,
-        step: Step,
-        actions: Actions,
-        services: Services,
-        key: str,
-        inputs: StepInputs,
-        earlier: EarlierStep | None,
-    ) -> None:
-        self.log = StepLog(partial(services.log, step.name), services.redactor)
-        self._step = step
-        self._actions = actions
-        self._services = services
-        self._key = key
-        self._inputs = inputs
-        self._started_at = (earlier and earlier.started_at) or services.clock()
-        self._number = earlier.tries if earlier else 1
-        self._wait = earlier.wait if earlier else None
-
-    async def run(self) -> AttemptResult:
-        step, log, ended = self._step, self.log, None
-        if self._wait is None:
-            await self.report(StepState.RUNNING)
-            check = self._actions.check(step, log, self._inputs) if step.preconditions else None
-            ended = await self._limited(check) if check else None
-        while ended is None:
-            inputs = self._inputs._replace(waiting=WaitingStep(step.name, self._wait, self._number, self._keep))
-            ended = await self._limited(self._actions.act(step, log, inputs))
-            self._wait = ended.wait
-            if isinstance(ended.outcome, Failed) and self._number <= step.retry.limit:
-                self._wait = None
-                await self._wait_for_retry(ended.outcome, ended.error)
-                ended = None
-        return ended
-
-    async def report(self, state: StepState, error: str = "", outputs: Outputs = _NOTHING) -> None:
-        is_over = state not in (StepState.RUNNING, StepState.WAITING)
-        finished_at = self._services.clock() if is_over else None
-        record = StepRecord(
-            name=self._step.name,
-            state=state,
-            started_at=self._started_at,
-            finished_at=finished_at,
-            attempt=self._number,
-            error=error,
-            outputs=outputs,
-            wait=self._wait,
-        )
-        await self._services.report(record)
-
-    async def _keep(self, wait: StepWait) -> None:
-        """Keep what the step waits for in the store, before it is asked for."""
-        self._wait = wait
-        await self.report(StepState.WAITING)
-        await self._services.flush()
-
-    async def _wait_for_retry(self, failure: Failed, error: str) -> None:
-        policy, seconds = self._step.retry, failure.retry_after
-        if seconds is None:
-            seconds = retry_delay(policy, self._number, self._key)
-        self.log.write_note(
-            f"try {self._number} of {policy.limit + 1} failed, the next comes in {format_duration(seconds)}"
-        )
-        await self.report(StepState.WAITING, error)
-        await self._services.sleep(seconds)
-        self._number += 1
-        await self.report(StepState.RUNNING)
-
-    async def _limited(self, work: Coroutine[Any, Any, T]) -> T | AttemptResult:
-        try:
-            return await limited(work, self._step.timeout, self._services.sleep)
-        except TimedOut:
-            return timed_out(self._step.timeout, "the step", self.log.warnings)
-
-
-def timed_out(seconds: int | None, what: str, warnings: Sequence[str]) -> AttemptResult:
-    return failed("\n".join([f"{what} timed out after {format_duration(seconds or 0)}", *warnings]))
+    failures = [one for one in outcomes if isinstance(one, Failed)]
+    if not failures:
+        return AttemptResult(outcomes[0], error=error)
+    waits = [one.retry_after for one in failures if one.retry_after is not None]
+    return AttemptResult(Failed(max(waits, default=None), any(one.by_person for one in failures)), error=error)
 
 
 def _allows_next(step: Step, state: StepState | None) -> bool:

@@ -18,9 +18,9 @@ from ..stores.contract import StatementError
 from ..stores.records import LogPart, StepReport
 from .context import StepRecord, StepState
 from .executors.failure import MAX_ERROR_LENGTH
-from .pipeline import Earlier, EarlierStep
 from .private_values import PrivateValues
 from .step_context import Services
+from .step_tries import Earlier, EarlierStep
 
 _log = get_logger()
 _ENDED = frozenset({StepState.FAILED, StepState.SKIPPED})

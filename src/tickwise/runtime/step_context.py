@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .. import clock
 from ..core.redaction import NO_SECRETS, Redactor
@@ -23,6 +23,7 @@ from .private_values import NO_PRIVATE_VALUES, PrivateValues
 from .secret_providers import NO_PROVIDERS, SecretProviders
 
 if TYPE_CHECKING:
+    from .approvals import AnswersOfRun
     from .child_runs import ChildRuns
 
 _SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -39,24 +40,31 @@ async def _flush_nothing() -> None:
     """The default flush."""
 
 
-class WaitingStep(NamedTuple):
+class WaitingStep:
     """How a step waits: what it has waited for so far, in which of its tries, and what keeps it in the store."""
 
-    name: str
-    wait: StepWait | None
-    number: int
-    keep: Keep
+    def __init__(self, name: str, number: int, wait: StepWait | None, keep: Keep) -> None:
+        self.name = name
+        self.number = number
+        self.wait = wait
+        self._keep = keep
+
+    async def keep(self, wait: StepWait) -> None:
+        """Keep what it waits for; when this returns, a worker that goes on with the run finds it."""
+        await self._keep(wait)
+        self.wait = wait
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a worker provides to an attempt; the first eight belong to one run."""
+    """What a worker provides to an attempt; the first nine belong to one run."""
 
     report: Report = _ignore
     log: WriteLog = lambda _step, _stream, _line: None
     allow_commands: bool = False  # whether this run's definition may say what is executed
     flush: Callable[[], Awaitable[None]] = _flush_nothing  # stores what was reported, or raises
     children: "ChildRuns | None" = None  # starts and finds them; none on an engine
+    answers: "AnswersOfRun | None" = None  # of people to its steps; none on an engine
     redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
     private: PrivateValues = NO_PRIVATE_VALUES
     providers: SecretProviders = NO_PROVIDERS

@@ -9,6 +9,7 @@ The flow of one slot, as moves of a `Store`:
     hand_over  what is known of a running attempt that an engine executes   (its watcher, the work itself)
     adopt    handed-over run -> another watcher, same attempt, same token   (a watcher)
     attempt  what to do in a running attempt               (its work on an engine, which holds no lease itself)
+    answer_step   what a person says to a step that waits   (anybody; the first one counts)
     finish   running -> what `settle` says; wakes the slots that waited for it
     expire   leases that ran out, runs that waited too long (any node)
 
@@ -49,6 +50,7 @@ from .access_contract import Access
 from .blackouts import enforce_blackouts
 from .event_listeners import note_listeners
 from .insights_contract import Insights
+from .needed_jobs import check_needed_jobs
 from .records import (
     Enqueue,
     Enqueued,
@@ -125,6 +127,7 @@ class Store(ABC):
         must not lead back to it (S35). Blackouts that are for the job are in force when this returns (S62).
         """
         checked = validation.checked_job(job, source)
+        await check_needed_jobs(self, checked)
         await note_listeners(self, checked)
         changed = await self._define(checked, source, over)
         await enforce_blackouts(self, job.name)
@@ -137,6 +140,7 @@ class Store(ABC):
         lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
         """
         checked = validation.checked_job(extra, source)
+        await check_needed_jobs(self, checked)
         await note_listeners(self, checked)
         changed = await self._extend(checked, source, over)
         await enforce_blackouts(self, extra.name)
@@ -212,6 +216,14 @@ class Store(ABC):
     async def wake(self, run: str) -> None:
         """Let a run go on whose steps wait (S74): what they wait for may have happened. Nothing for others."""
         await self._wake(validation.run_number(run))
+
+    async def answer_step(self, run: str, answer: StepReport) -> bool:
+        """Keep what a step of a run waits for people to say (S75), beside its steps: the first of its name stays.
+
+        False, and nothing kept, if there is one of its name, or if the run is over. It takes no token, because
+        nobody holds a run that waits. Retention forgets it with the run.
+        """
+        return await self._answer_step(validation.run_number(run), validation.checked_step(answer))
 
     async def retry(self, run: str, again: Collection[str] = ()) -> None:
         """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41).
@@ -304,6 +316,13 @@ class Store(ABC):
             validation.check_pause(pause)
         await self._pause_queue(queue, pause)
 
+    @abstractmethod
+    async def skip_run_numbers(self) -> int:
+        """Number new runs from the store's time on, in milliseconds, and say from where (S78).
+
+        Runs that a restored store has forgotten may have had the next numbers, and others know runs by these.
+        """
+
     async def prune(self, most: int = 1_000, keep: Keep = KEEP_ALL) -> int:
         """Remove at most so many runs that are not kept any longer (S51); how many were removed.
 
@@ -353,6 +372,9 @@ class Store(ABC):
 
     @abstractmethod
     async def _wake(self, run: int, /) -> None: ...
+
+    @abstractmethod
+    async def _answer_step(self, run: int, answer: StepReport, /) -> bool: ...
 
     @abstractmethod
     async def _retry(self, run: int, again: Sequence[str], /) -> None: ...

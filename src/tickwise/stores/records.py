@@ -124,6 +124,8 @@ class Renewed(NamedTuple):
     held: frozenset[str]  # run ids
     cancel: frozenset[str]  # of those, the ones that were asked to end
     unknown: tuple[Lease, ...] = ()  # leased to the node, which does not know: the answer to a commit was lost
+    seen_at: int = 0  # the store's time of this beat
+    seen_before: int = 0  # that of the last beat which the store knows of; 0 if it knows of none
 
 
 class StepReport(NamedTuple):
@@ -178,6 +180,7 @@ class Node:
     passed_at: int | None = None  # when its ticker last completed a pass
     offers: Offers = EVERYTHING  # what its worker may execute (S46)
     full_seconds: int = 0  # for how long its worker has had no room, and none was freed
+    set_back: tuple[int, ...] = ()  # from when to when the store forgot what it had confirmed to the node (S78)
     claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
@@ -334,6 +337,7 @@ class RunFilter:
     schedules: frozenset[str] | None = None  # the same
     error: str | None = None  # a pattern that is part of the error in any case; `*` stands for any text
     words: tuple[str, ...] = ()  # patterns, each part of a name or the error, or the id itself
+    waits: bool = False  # only queued ones whose steps wait for what others do (S74, S75)
 
 
 @dataclass(frozen=True, slots=True)

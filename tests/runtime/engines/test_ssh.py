@@ -282,8 +282,7 @@ async def test_an_attempt_is_executed_on_the_other_machine(machine: Machine, tmp
             one = await handed(there.api, steps=(Step("one", Script("pwd; sleep 600")),))
             given = Order(one.reference, "print", "a", one.environment(there.address))
             await engine.submit(given)
-            while str(tmp_path) not in await one.printed():
-                await there.wire.seen("report", there.wire.moves["report"] + 1)
+            await there.wire.printed(one, str(tmp_path))
             assert (await engine.look([one.reference]))[one.reference].sight is Sight.RUNNING
             assert (await engine.submit(given)).existed
             await one.world.store.cancel(one.lease.id)

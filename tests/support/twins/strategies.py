@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tickwise.core.change import BackfillCancelled, Paused, Reset, Resumed
+from tickwise.core.change import BackfillCancelled, Paused, Reset, Restored, Resumed
 from tickwise.core.cron import parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
@@ -137,7 +137,16 @@ short = st.sampled_from((1, 7, 30, MINUTE, 90, 5 * MINUTE))
 long = st.sampled_from((20 * MINUTE, HOUR, 5 * HOUR, DAY, 2 * DAY))
 steps_in_time = short | short | long | long | st.sampled_from((-30, -10 * MINUTE))
 changes = st.sampled_from(
-    (Reset(), BackfillCancelled(), Paused("ann", "why"), Paused(), Resumed(), Resumed(True), Resumed(False))
+    (
+        Reset(),
+        Restored(1_767_225_600 + DAY),
+        BackfillCancelled(),
+        Paused("ann", "why"),
+        Paused(),
+        Resumed(),
+        Resumed(True),
+        Resumed(False),
+    )
 )
 outcomes = st.sampled_from(
     (Succeeded(), Succeeded(), Failed(), Failed(retry_after=90), Cancelled(), Snoozed(45), HandedBack(), Unmet())

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from ...app.approvals import approval_info
 from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import as_second
-from ...core.definition import JobCall, Step
+from ...core.definition import ApprovalAnswer, JobCall, Step
 from ...core.model import Trigger
 from ...core.payload import shown
 from ...core.step_outputs import item_of
-from ...core.step_waits import StepWait
+from ...core.step_waits import StepWait, is_answer
 from ...core.timeparse import parse_duration, to_datetime
 from ...trace_context import current_traceparent
 from ..context import Context
@@ -22,6 +23,9 @@ from ..routing import Router
 from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
 from ..schemas.queries import RunsQuery, ZoneQuery
 from ..schemas.runs import (
+    AnswerRequest,
+    AnswerResponse,
+    ApprovalResponse,
     AttemptResponse,
     AttemptsResponse,
     CancelResponse,
@@ -36,6 +40,7 @@ from ..schemas.schedules import WhyResponse
 
 router = Router("runs")
 _FROM_FAILED = RetryRequest()
+_ONLY_STEP = AnswerRequest()
 _EXISTING: dict[int | str, dict[str, Any]] = {
     200: {"model": RunResponse, "description": "The run that has the key."}
 }
@@ -112,6 +117,29 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
     return run_response(again)
 
 
+@router.post("/runs/{run:name}:approve", AccessRole.OPERATOR, response_model=AnswerResponse)
+async def approve_step(run: RunPath, context: Context, body: AnswerRequest = _ONLY_STEP) -> AnswerResponse:
+    """Approve what a step waits for, with the role that it asks for; 409 if somebody was first (S75)."""
+    return await _answer_step(context, run, body, ApprovalAnswer.APPROVE)
+
+
+@router.post("/runs/{run:name}:reject", AccessRole.OPERATOR, response_model=AnswerResponse)
+async def reject_step(run: RunPath, context: Context, body: AnswerRequest = _ONLY_STEP) -> AnswerResponse:
+    """Reject what a step waits for: the step fails; 409 if somebody was first (S75)."""
+    return await _answer_step(context, run, body, ApprovalAnswer.REJECT)
+
+
+async def _answer_step(context: Context, run: str, body: AnswerRequest, answer: ApprovalAnswer) -> AnswerResponse:
+    row = await context.view.run(run)
+
+    def may(role: str) -> bool:
+        return context.identity.has(AccessRole(role), row.job)
+
+    who = context.identity.name
+    given = await context.operations.answer_step(run, body.step, answer, who, body.reason, may)
+    return AnswerResponse.model_validate(given)
+
+
 @router.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
 async def why_of_run(run: RunPath, context: Context, query: Annotated[ZoneQuery, Query()]) -> WhyResponse:
     """Why it happened, in words."""
@@ -141,8 +169,9 @@ async def steps_of_run(run: RunPath, context: Context) -> StepsResponse:
     defined, found = await context.view.steps(run)
     steps, reports = {step.name: step for step in defined}, {report.name: report for report in found}
     places = {name: place for place, name in enumerate(steps)}
-    names = sorted({**steps, **reports}, key=lambda name: _place_of(name, places))
-    return StepsResponse(items=[_step_response(name, steps.get(name), reports.get(name)) for name in names])
+    known = {*steps, *(name for name in reports if not is_answer(name))}
+    names = sorted(known, key=lambda name: _place_of(name, places))
+    return StepsResponse(items=[_step_response(name, steps.get(name), reports) for name in names])
 
 
 def _place_of(name: str, places: Mapping[str, int]) -> tuple[int, int]:
@@ -151,15 +180,17 @@ def _place_of(name: str, places: Mapping[str, int]) -> tuple[int, int]:
     return places.get(step, len(places)), number
 
 
-def _step_response(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
-    depends = list(step.depends) if step else []
+def _step_response(name: str, step: Step | None, reports: Mapping[str, StepReport]) -> StepResponse:
+    report, depends = reports.get(name), list(step.depends) if step else []
     job = step.action.job if step and isinstance(step.action, JobCall) else None
+    info = approval_info(step.action if step else None, report, reports.values())
+    approval = None if info is None else ApprovalResponse.model_validate(info)
     if report is None:
-        return StepResponse(name=name, depends=depends, state=None, job=job)
+        return StepResponse(name=name, depends=depends, state=None, job=job, approval=approval)
     wait = StepWait.of(report.waits_for)
     return StepResponse(
-        name=name, depends=depends, state=report.state, job=wait.job if wait else job,
-        child=wait.run or None if wait else None, started_at=to_moment(report.started_at),
+        name=name, depends=depends, state=report.state, job=(wait.job if wait else "") or job,
+        child=wait.run or None if wait else None, approval=approval, started_at=to_moment(report.started_at),
         finished_at=to_moment(report.finished_at), attempt=report.attempt, error=report.error,
         outputs=shown(report.outputs or None) or {},
     )  # fmt: skip

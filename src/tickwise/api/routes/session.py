@@ -29,6 +29,12 @@ class SessionResponse(ResponseModel):
     key: str
 
 
+class SignedOutResponse(ResponseModel):
+    """Where the person may sign out as well: at the OpenID provider, if it has such a page."""
+
+    provider: str | None
+
+
 class SignInWaysResponse(ResponseModel):
     """How people can sign in here besides with a token or a link."""
 
@@ -65,8 +71,8 @@ async def _secret_of(body: SessionRequest, store: Store) -> str:
     return body.token
 
 
-@router.delete("/session", None, include_in_schema=False, status_code=204)
-async def sign_out(request: Request, response: Response) -> None:
+@router.delete("/session", None, include_in_schema=False, response_model=SignedOutResponse)
+async def sign_out(request: Request, response: Response) -> SignedOutResponse:
     """End the session. The token of a link is revoked; another token stays valid elsewhere."""
     state: Any = request.app.state
     store = await state.tickwise.store()
@@ -74,3 +80,5 @@ async def sign_out(request: Request, response: Response) -> None:
     if token is not None and is_browser(token):
         await store.access.revoke(token.id)
     set_session(request, response, "", secure=state.authenticator.is_secure(request))
+    ended = token is not None and is_browser(token) and state.sign_on is not None
+    return SignedOutResponse(provider=await state.sign_on.sign_out_address() if ended else None)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Query
 
 from ...app.records import MICRO, AccessRole, HourlyStats
-from ...app.upcoming import ForecastWindow, load_forecast, runs_between
+from ...app.upcoming import ForecastWindow, runs_between
 from ...app.values import UpcomingRun
 from ...core.errors import InputError
 from ...core.timeparse import ceil_second, to_datetime
@@ -57,9 +57,9 @@ def _first(runs: list[UpcomingRunResponse], limit: int) -> UpcomingResponse:
 
 @router.get("/forecast", AccessRole.VIEWER, response_model=ForecastResponse)
 async def forecast(context: Context, query: Annotated[ForecastQuery, Query()]) -> ForecastResponse:
-    """How many runs start when: by minute up to a day, else by hour; and where many start at once."""
-    ahead = await _forecast(context, query.hours)
-    return ForecastResponse.model_validate(await asyncio.to_thread(load_forecast, ahead))
+    """How many runs start and are under way when: by minute up to a day, else by hour; and crowded minutes."""
+    sees = context.identity.sees if context.identity.scopes else None
+    return ForecastResponse.model_validate(await context.forecasts.load(query.hours, sees))
 
 
 @router.get("/timeline", AccessRole.VIEWER, response_model=TimelineResponse)

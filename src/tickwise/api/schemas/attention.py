@@ -13,7 +13,7 @@ from .common import ResponseModel, second
 
 
 class SubjectResponse(ResponseModel):
-    kind: str = Field(description="schedule, queue, file, channel or fleet.")
+    kind: str = Field(description="schedule, step, queue, file, channel, proposals or fleet.")
     name: str
     job: str | None = None
 

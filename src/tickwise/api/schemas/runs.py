@@ -90,6 +90,36 @@ class RetryRequest(RequestModel):
     in_blackout: bool = Field(default=False, description="A new run, although the job rests by a blackout (S62).")
 
 
+class AnswerRequest(RequestModel):
+    step: str | None = Field(
+        default=None, max_length=200, description="Which step; null: the only one that waits for an approval."
+    )
+    reason: str = Field(default="", max_length=1_000, description="The words that the audit keeps.")
+
+
+class AnswerResponse(ResponseModel):
+    """The answer that counts, from which on the run goes on."""
+
+    run: str
+    step: str
+    answer: str = Field(description="approve or reject.", examples=["approve"])
+    by: str
+    reason: str
+    at: datetime
+
+
+class ApprovalResponse(ResponseModel):
+    """How a step stands that waits for a person's answer."""
+
+    role: str = Field(description="Whoever answers has this role, or more.", examples=["operator"])
+    since: datetime | None = Field(description="When it was asked for; null if it was not yet.")
+    until: datetime | None = Field(description="How long an answer is waited for; null: for ever.")
+    answer: str | None = Field(description="approve or reject; null while it is waited for.")
+    by: str = Field(description="Who has answered; empty if nobody has in time.")
+    reason: str
+    answered_at: datetime | None
+
+
 class CancelResponse(ResponseModel):
     state: str = Field(
         description="A queued run is cancelled at once; a running one ends when its worker hears of it."
@@ -118,6 +148,7 @@ class StepResponse(ResponseModel):
     outputs: Any = Field(default={}, description="What it hands on to later steps.")
     job: str | None = Field(default=None, description="Of the child that it is, if it is one.")
     child: str | None = Field(default=None, description="The run that it waits for, or has waited for.")
+    approval: ApprovalResponse | None = Field(default=None, description="Of a step that waits for a person.")
 
 
 class StepsResponse(ResponseModel):

@@ -42,6 +42,12 @@ class ForecastResponse(ResponseModel):
     end: datetime = Field(description="Complete up to here.")
     step: int = Field(description="Seconds.", examples=[60])
     counts: list[int]
+    at_once: list[int] | None = Field(
+        description="Under way at the busiest second of each step, by how long past runs took; null if none ended."
+    )
+    capacity: int | None = Field(
+        description="How many the live workers take at once; null if you do not see all jobs."
+    )
     crowded_minutes: list[CrowdedMinuteResponse]
 
 

@@ -7,7 +7,7 @@ from ..command import CommandResult, api_command
 
 @api_command
 async def mcp(api: ApiClient) -> CommandResult | None:
-    """Serve tools to an agent by the Model Context Protocol on stdin and stdout. What it changes, it proposes."""
+    """Serve tools to an agent by the Model Context Protocol; what it changes, it proposes."""
     try:
         from ..mcp_server import mcp_server  # noqa: PLC0415  (an extra)
     except ImportError:

@@ -1,4 +1,4 @@
-"""`tickwise runs`: list, show, cancel and retry; `logs` has a module of its own."""
+"""`tickwise runs`: list, show, cancel, retry, approve and reject; `logs` has a module of its own."""
 
 import json
 from typing import Annotated, Any
@@ -127,7 +127,7 @@ def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print how far a run is with each of its steps; a single one says no more than the run."""
     if len(steps) > 1:
         print_line("")
-        columns = ["step", "after", "state", "took", "hands on", "error"]
+        columns = ["step", "after", "state", "took", "hands on", "error or wait"]
         print_table(columns, [_step_cells(step) for step in steps], optional=["after", "hands on"])
 
 
@@ -147,8 +147,17 @@ def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
         in_colour(step["state"] or "not started"),
         took,
         clip(json.dumps(step["outputs"], ensure_ascii=False), _MAX_OUTPUTS) if step["outputs"] else "",
-        first_line(step["error"]),
+        first_line(step["error"]) or _format_wait(step),
     )
+
+
+def _format_wait(step: dict[str, Any]) -> str:
+    """What a step waits for, if it does."""
+    if step["state"] != "waiting":
+        return ""
+    if asked := step["approval"]:
+        return f"waits for approval ({asked['role']}) since {format_time(asked['since'])}"
+    return f"waits for run {step['child']} of {step['job']}" if step["child"] else ""
 
 
 @app.command("cancel")
@@ -177,6 +186,32 @@ async def retry_run(
     return CommandResult(
         one, lambda: print_line(f"Run {one['id']} is {one['state']}: tickwise runs show {one['id']}")
     )
+
+
+Step = Annotated[
+    str | None, typer.Argument(metavar="[STEP]", help="Which step; the only one that waits if left out.")
+]
+Reason = Annotated[str, typer.Option(help="Why; it is kept in the audit.")]
+
+
+@app.command("approve")
+@api_command
+async def approve_step(api: ApiClient, run: Run, step: Step = None, *, reason: Reason = "") -> CommandResult:
+    """Approve what a step of a run waits for: the run goes on."""
+    return await _send_answer(api, run, step, "approve", reason)
+
+
+@app.command("reject")
+@api_command
+async def reject_step(api: ApiClient, run: Run, step: Step = None, *, reason: Reason = "") -> CommandResult:
+    """Reject what a step of a run waits for: the step fails."""
+    return await _send_answer(api, run, step, "reject", reason)
+
+
+async def _send_answer(api: ApiClient, run: str, step: str | None, answer: str, reason: str) -> CommandResult:
+    given = await api.post(f"{run_path(run)}:{answer}", step=step, reason=reason)
+    done = "approved" if answer == "approve" else "rejected"
+    return CommandResult(given, lambda: print_line(f"The step {given['step']} of run {given['run']} is {done}."))
 
 
 app.command("logs")(logs.logs)

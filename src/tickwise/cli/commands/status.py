@@ -44,6 +44,8 @@ _COMMANDS = {  # what a remedy is on the command line
     "resume_all": "tickwise resume",
     "test_channel": "tickwise notify test {field}",
     "command": "{command}",
+    "answer": "{command}",
+    "proposals": "{command}",
 }
 
 

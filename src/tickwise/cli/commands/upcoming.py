@@ -17,7 +17,6 @@ from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..completion import schedule_names
 from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_nothing, print_table
-from .validate import read_jobs
 
 _MAX_RUNS = 1_000  # as many as the API lists at once
 
@@ -60,8 +59,9 @@ def _list_from_files(
     path: Path, hours: float, count: int, start: str | None, *, every: bool, as_json: bool
 ) -> None:
     """List what job files would run, whether or not a node serves them."""
-    from ...api.schemas.times import UpcomingResponse  # noqa: PLC0415  (--server needs neither of them)
+    from ...api.schemas.times import UpcomingResponse  # noqa: PLC0415  (--server needs none of them)
     from ...app.upcoming import new_schedules, runs_between  # noqa: PLC0415
+    from .validate import read_jobs  # noqa: PLC0415
 
     first = read_second(start, "UTC")
     end = first + round(hours * 3_600)

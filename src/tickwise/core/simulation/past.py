@@ -24,7 +24,7 @@ _HELD_UP = frozenset(
     {Reason.NO_WORKER, Reason.WAITS_FOR_SUCCESS, Reason.UNREADABLE, Reason.BROKEN, Reason.WAITS_FOR_BUDGET}
 )
 BY_HAND = frozenset(
-    {Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF}
+    {Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.RESTORED, Reason.DELETED, Reason.CATCHUP_OFF}
 )  # what a person has decided, which no planner decides again
 
 

@@ -24,6 +24,7 @@ _APPRISE_KINDS: Mapping[str, str] = {
     Occasion.RECOVERY: "success",
     Occasion.MISSED: "warning",
     Occasion.DEADLINE: "warning",
+    Occasion.APPROVAL: "info",
 }
 _NO_HEADERS: Mapping[str, str] = {}
 

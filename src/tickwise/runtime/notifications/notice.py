@@ -1,16 +1,19 @@
-"""What notifications report: runs that failed for good, recoveries, slots and deadlines that were missed."""
+"""What notifications report: failures for good, recoveries, missed slots and deadlines, approvals to give."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote
 
 from ...core.deadlines import LATE
 from ...core.payload import clip, first_line
 from ...core.reasons import Reason
 from ...core.simulation.deadline_forecast import DeadlineForecast
+from ...core.step_waits import approver
 from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
+from ..approvals import OpenApproval
 from ..context import RunContext
 
 MISSED = frozenset({Reason.MISSED, Reason.STOPPED_SINCE, Reason.TOO_OLD, Reason.TOO_MANY})
@@ -26,6 +29,7 @@ class Occasion(StrEnum):
     RECOVERY = "recovery"  # the first success after a failure
     MISSED = "missed"  # slots that no pass decided in time, and that will not run
     DEADLINE = "deadline"  # slots that have missed a deadline, or will probably miss it
+    APPROVAL = "approval"  # a step waits for a person's answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,32 @@ def about_slots(row: DecisionRow, job: str) -> Notice:
     )
     key = f"notify {occasion} {row.schedule} {row.reason.code} {row.first}"
     return Notice(key=key, occasion=occasion, at=row.extended_at, text=text, context=context, facts=facts)
+
+
+def about_approval(asked: OpenApproval, address: str = "") -> Notice:
+    """A step that waits for a person; with the address of the API, where to answer."""
+    until = f" until {iso(asked.wait.until)}" if asked.wait.until else ""
+    url = f"{address.rstrip('/')}/#/runs/{asked.run}?step={quote(asked.step)}" if address else ""
+    command = f"tickwise runs approve {asked.run} {asked.step}"
+    text = f"{asked.job}, run {asked.run}: the step {asked.step} waits for {approver(asked.wait.role)}{until}"
+    facts = {
+        "run": asked.run,
+        "step": asked.step,
+        "role": asked.wait.role,
+        "until": iso(asked.wait.until) if asked.wait.until else None,
+        "command": command,
+        "url": url or None,
+    }
+    text = f"{text}: {url or command}"
+    context = RunContext(
+        id=asked.run,
+        job=asked.job,
+        schedule=asked.schedule,
+        env=_variables(Occasion.APPROVAL, text),
+    )
+    key = f"notify {Occasion.APPROVAL} {asked.run} {asked.wait.key}"
+    at = asked.wait.since * MICRO
+    return Notice(key=key, occasion=Occasion.APPROVAL, at=at, text=text, context=context, facts=facts)
 
 
 def about_forecast(forecast: DeadlineForecast, at: int) -> Notice:

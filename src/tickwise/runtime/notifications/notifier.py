@@ -1,4 +1,4 @@
-"""The notifier sends notices about failures, recoveries, missed slots and missed deadlines.
+"""The notifier sends notices about failures, recoveries, missed slots and deadlines, and approvals to give.
 
 Every node with a ticker has one, and all of them see the same events: those of the hour before their start, and
 those since. The first one to claim a notice in the store sends it, and records the outcome there: `sent`, or
@@ -17,12 +17,13 @@ from ...core.states import FAILURES, RunState
 from ...log import get_logger
 from ...stores.contract import Store
 from ...stores.records import MICRO, DecisionRow, RunRow
+from ..approvals import open_approvals
 from ..change_feed import OVERLAP, ChangeFeed
 from ..loop import together
 from .channels import Channel, UndeliveredError
 from .flaps import MAX_CHANGES, FlapFilter
 from .history import LOOK_BACK, job_of, read_history, recent_ends, recoveries
-from .notice import TOLD, Notice, Occasion, about_flaps, about_run, about_slots, subject
+from .notice import TOLD, Notice, Occasion, about_approval, about_flaps, about_run, about_slots, subject
 from .routes import NotificationRoute
 
 _log = get_logger()
@@ -71,9 +72,9 @@ class _Delivery:
 
 
 class Notifier:
-    """The notifier of one node; `mark` is the node's id, by which it claims."""
+    """The notifier of one node; `mark` is the node's id, by which it claims; `address` is the API's, if known."""
 
-    def __init__(self, store: Store, mark: str, subscriptions: Sequence[Subscription]) -> None:
+    def __init__(self, store: Store, mark: str, subscriptions: Sequence[Subscription], address: str = "") -> None:
         self._store = store
         self._mark = mark
         self._subscriptions = subscriptions
@@ -84,6 +85,8 @@ class Notifier:
         self._unread: deque[RunRow | DecisionRow] = deque()
         self._open: dict[str, _Delivery] = {}
         self._failing: dict[str, str] = {}  # channels whose last send failed, and why
+        self._address = address
+        self._asked: set[str] = set()  # keys of the approvals that wait, and were read
 
     @property
     def undelivered(self) -> tuple[str, ...]:
@@ -97,6 +100,7 @@ class Notifier:
             self._feed = await self._start(now)
         if len(self._open) < _MAX_OPEN:
             await self._read_events(self._feed)
+            await self._read_approvals(now)
         due = [one for one in sorted(self._open.values(), key=lambda one: one.try_at) if one.try_at <= now]
         await together(map(self._deliver, due[:_CONCURRENT_SENDS]))
         return 0.0 if len(due) > _CONCURRENT_SENDS or not self._feed.caught_up else _POLL
@@ -128,6 +132,16 @@ class Notifier:
             if await self._recovered(row):
                 await self.add(about_run(Occasion.RECOVERY, row))
             del self._broken[subject(row)]
+
+    async def _read_approvals(self, now: int) -> None:
+        """Those that wait are read as they are, since a run that waits makes no event."""
+        if not any(Occasion.APPROVAL in one.occasions for one in self._subscriptions):
+            return
+        asked = {one.wait.key + one.run: one for one in await open_approvals(self._store)}
+        for key, one in asked.items():
+            if key not in self._asked and one.wait.since * MICRO >= now - self._look_back:
+                await self.add(about_approval(one, self._address))
+        self._asked = {*asked}
 
     async def add(self, notice: Notice) -> None:
         """Send a notice over each channel that is told of it, unless a node has."""

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ...core.definition import Action, Command, Handlers, HttpCall, JobCall, Precondition, PythonCall, Script, Step
+from ...core.definition import (
+    Action,
+    Approval,
+    Command,
+    Handlers,
+    HttpCall,
+    JobCall,
+    Precondition,
+    PythonCall,
+    Script,
+    Step,
+)
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ...core.references import (
     OUTPUT_NAME,
@@ -50,7 +61,7 @@ class _Names:
     """What references of a job can name."""
 
     def __init__(self, spec: JobSpec, steps: Sequence[Step]) -> None:
-        self._params = list(spec.params or {})
+        self._params = [*(spec.params or {}), *(spec.param_types or {})]
         self._steps = {step.name: step for step in steps}
         self._earlier = cache(self._steps_before)
 
@@ -160,6 +171,7 @@ _FIELDS: dict[type, str] = {
     PythonCall: "python",
     HttpCall: "http",
     JobCall: "job",
+    Approval: "approve",
 }
 
 

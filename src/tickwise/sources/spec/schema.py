@@ -12,6 +12,8 @@ from .deadline import DeadlineSpec
 from .event_schema import OnEventSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
+    ANSWER,
+    APPROVER,
     BLACKOUT,
     CATCHUP,
     CLOCK_TEXT,
@@ -31,6 +33,7 @@ from .fields import (
     NAME_TEXT,
     OUTCOMES,
     OVERLAP,
+    PARAM_TYPES,
     PARAMS,
     PLACES_IN_MONTH,
     PLAIN_TEXT,
@@ -111,7 +114,24 @@ class RetrySpec(Spec):
             raise InputError("max_interval is shorter than interval")
 
 
-STEP_ACTIONS = (*ACTIONS, "job")
+class ApprovalSpec(Spec):
+    role = optional(APPROVER, "What whoever answers is at least; operator if left out.", "admin")
+    timeout = optional(DURATION, "How long an answer is waited for; for ever if left out.", "24h")
+    on_timeout = optional(ANSWER, "What counts as the answer then; reject if left out.", "reject")
+
+    def check(self) -> None:
+        if self.on_timeout is not None and self.timeout is None:
+            raise InputError("on_timeout goes with timeout")
+
+
+STEP_ACTIONS = (*ACTIONS, "job", "approve")
+_NOT_FOR = {  # fields of a step that say nothing to an action, and what to do instead
+    "job": {"env": "give its run params", "dir": "give its run params"},
+    "approve": {
+        "env": "a person answers", "dir": "a person answers", "timeout": "write it inside approve",
+        "retry": "a person decides whether the run is retried",
+    },
+}  # fmt: skip
 _DEPENDS: FieldType[str | list[str]] = OneOf(
     shape_of, {"text": NAME_TEXT, "list": Many(NAME_TEXT)}, "must be a step's name or a list of them"
 )
@@ -122,6 +142,11 @@ _ITEMS: FieldType[str | list[Any]] = OneOf(
     "must be a list of items or a reference to one",
 )
 _RETRY = ModelType(RetrySpec)
+_APPROVE: FieldType[str | ApprovalSpec] = OneOf(
+    shape_of,
+    {"text": APPROVER, "mapping": ModelType(ApprovalSpec)},
+    "must be a role, or a mapping with role, timeout and on_timeout",
+)
 _PRECONDITION = ModelType(PreconditionSpec)
 
 
@@ -145,6 +170,10 @@ class StepSpec(ActionFields, one_of=STEP_ACTIONS, called="a step"):
     max_parallel = optional(whole(1, 100), "Items at the same time; 4 if left out.", 8)
     job = optional(NAME_TEXT, "A job: the step starts a run of it and waits for that.", "load-shop")
     params = optional(PARAMS, "What that run is given; references stand in its texts.", {"shop": "${item}"})
+    approve = optional(
+        _APPROVE, "The step waits for a person's approval, of this role or with more.", "operator",
+        {"role": "admin", "timeout": "24h"},
+    )  # fmt: skip
 
     def actions(self) -> list[str]:
         return [name for name in STEP_ACTIONS if getattr(self, name) is not None]
@@ -153,10 +182,10 @@ class StepSpec(ActionFields, one_of=STEP_ACTIONS, called="a step"):
         super().check()
         if self.params is not None and self.job is None:
             raise InputError("params goes with job")
-        if self.job is not None and (
-            given := [name for name in ("env", "dir") if getattr(self, name) is not None]
-        ):
-            raise InputError(f"{given[0]} goes with no job: give its run params")
+        for action in self.actions():
+            for name, instead in _NOT_FOR.get(action, {}).items():
+                if getattr(self, name) is not None:
+                    raise InputError(f"{name} goes with no {action}: {instead}")
         if self.max_parallel is not None and self.foreach is None:
             raise InputError("max_parallel goes with foreach")
 
@@ -193,8 +222,9 @@ class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
     not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
 
 
-class AfterSpec(Spec):
-    schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+class AfterSpec(Spec, one_of=("schedule", "job"), called="an entry of after"):
+    schedule = optional(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+    job = optional(NAME_TEXT, "The job of which any run must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
 
 
@@ -368,6 +398,10 @@ class JobSpec(ActionFields):
     queue = optional(NAME_TEXT, "Which workers run it; default if left out.", "reports")
     priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
     params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})
+    param_types = optional(
+        PARAM_TYPES, "Types of params; one without a value under params must be given to each run.",
+        {"table": "string", "day": "date"},
+    )  # fmt: skip
     env = optional(ENVIRONMENT, "Variables for every step.", {"PGHOST": "db.internal"})
     env_file = optional(
         _PATH, "A file of NAME=value lines on the worker, read when a run begins; env goes before it.", ".env"

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...core.definition import (
     Action,
+    Approval,
     Command,
     ForEach,
     HttpCall,
@@ -17,7 +18,9 @@ from ...core.definition import (
     Step,
 )
 from ...core.errors import did_you_mean, nearest_word
+from ...core.parameters import ParamType
 from ...core.read_only_dict import ReadOnlyDict
+from ...core.step_outputs import checked_items
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
 from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
@@ -66,22 +69,34 @@ def _dependencies(step: StepSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name in _dependencies_as_written(step)))
 
 
-def check_child_jobs(spec: JobSpec, name: str, errors: ErrorList) -> None:
-    """Refuse steps whose child could not be begun or could not end (S74)."""
+def check_waits(spec: JobSpec, name: str, errors: ErrorList) -> None:
+    """Refuse steps that could not wait, or whose child could not end (S74, S75)."""
     for i, step in enumerate(spec.steps or ()):
         if step.job is not None and step.job == name:
             errors.add(("steps", i, "job"), "a job cannot be a step of itself")
         elif step.job is not None and spec.engine is not None:
             errors.add(("steps", i, "job"), "goes with no engine: only a worker waits for the runs of other jobs")
+        elif step.approve is not None and spec.engine is not None:
+            errors.add(("steps", i, "approve"), "goes with no engine: only a worker waits for people")
+
+
+def check_item_params(spec: JobSpec, errors: ErrorList) -> None:
+    """Refuse `foreach` over a param that is no list (S73)."""
+    params = spec.params or {}
+    for i, step in enumerate(spec.steps or ()):
+        name = step.foreach.removeprefix("params.") if isinstance(step.foreach, str) else ""
+        if name in params:
+            with errors.at("steps", i, "foreach"):
+                checked_items(params[name], f"${{params.{name}}}")
+        elif (kind := (spec.param_types or {}).get(name, ParamType.ARRAY)) is not ParamType.ARRAY:
+            errors.add(("steps", i, "foreach"), f"needs a list, and the param {name} is declared as {kind}")
 
 
 def _build_step(spec: StepSpec) -> Step:
     (name,) = spec.actions()
     return Step(
         name=spec.name,
-        action=JobCall(spec.job, ReadOnlyDict(spec.params or {}))
-        if spec.job
-        else build_action(name, getattr(spec, name)),
+        action=_build_step_action(spec, name),
         depends=_dependencies(spec),
         env=ReadOnlyDict(spec.env or {}),
         dir=spec.dir,
@@ -91,6 +106,17 @@ def _build_step(spec: StepSpec) -> Step:
         preconditions=build_preconditions(spec.preconditions),
         foreach=_build_foreach(spec),
     )
+
+
+def _build_step_action(spec: StepSpec, name: str) -> Action:
+    if spec.job is not None:
+        return JobCall(spec.job, ReadOnlyDict(spec.params or {}))
+    if isinstance(spec.approve, str):
+        return Approval(spec.approve)
+    if spec.approve is not None:
+        given = ("role", "timeout", "on_timeout")
+        return Approval(**{field: value for field in given if (value := getattr(spec.approve, field)) is not None})
+    return build_action(name, getattr(spec, name))
 
 
 def _build_foreach(spec: StepSpec) -> ForEach | None:

@@ -326,6 +326,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
         and (wanted.schedules is None or run.schedule in wanted.schedules)
         and (wanted.error is None or matches(wanted.error, run.error))
         and has_words(wanted.words, run.id, run.error, run.job, run.schedule)
+        and (not wanted.waits or bool(run.waits_for))
     )
 
 

@@ -161,6 +161,11 @@ class MemoryStore(MemoryMoves, Store):
             self._memory.news = True
 
     @atomic
+    def _answer_step(self, run: int, answer: StepReport, /) -> bool:
+        found = self._memory.active.get(str(run))
+        return found is not None and found.steps.setdefault(answer.name, answer) is answer
+
+    @atomic
     def _retry(self, run: int, again: Sequence[str], /) -> None:
         found = self._known_run(run)
         if (found.state, Event.PUT_BACK) not in MOVES:
@@ -256,7 +261,9 @@ class MemoryStore(MemoryMoves, Store):
         ours = (run for run in self._memory.active.values() if run.node == node.id)
         asked_to_end = frozenset(run.id for run in ours if run.cancelling)
         renewed = self._renew(node.id, held, lease)
-        return renewed._replace(cancel=renewed.cancel | asked_to_end)
+        return renewed._replace(
+            cancel=renewed.cancel | asked_to_end, seen_at=now, seen_before=known.seen_at if known else 0
+        )
 
     def _wake_held(self, now: int) -> None:
         """Look at once at jobs whose slots are held although a live worker may execute them by now (S47)."""
@@ -265,6 +272,10 @@ class MemoryStore(MemoryMoves, Store):
             if not workers.missing(job.definition.queue, job.requires):
                 for entry in (entry for entry in job.live_schedules if entry.state.held_for_worker):
                     self._memory.wake(entry, now // MICRO)
+
+    @atomic
+    def skip_run_numbers(self) -> int:
+        return self._memory.skip_numbers()
 
     @atomic
     def _leave(self, node: str, /) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import NamedTuple
 
+from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
 from ...core.jobstate import EndedPause
@@ -15,23 +16,38 @@ from .workers import wake_held
 _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_FIELDS)
 
+_TIMES, _AFTER = {"seen_at": 1, "seen_before": 1}, ReturnDocument.AFTER
 
-async def record_alive(mongo: Mongo, node: Node, *, passed: bool) -> None:
-    """What a worker offers is written only when that is new, as it may be long; then held jobs are woken (S47)."""
+
+async def record_alive(mongo: Mongo, node: Node, *, passed: bool) -> Document | None:
+    """When it is seen, and when it was seen before.
+
+    What a worker offers is written only when that is new, as it may be long; then held jobs are woken (S47).
+    """
     now = mongo.as_of_now
     is_worker = Role.WORKER in node.roles
     serves = f"{node.offers.digest} {' '.join(node.queues)}" if is_worker else ""
     facts = {**{name: getattr(node, name) for name in _FACTS}, "is_worker": is_worker, "serves": serves}
     seen = {
-        **{name: {"$literal": value} for name, value in facts.items()}, "seen_at": now,
+        **{name: {"$literal": value} for name, value in facts.items()}, "seen_at": now, "seen_before": "$seen_at",
         "live_until": {"$add": [now, node.seconds * MICRO]}, **({"passed_at": now} if passed else {}),
     }  # fmt: skip
     as_before = {"_id": node.id, "serves": serves, "$expr": {"$gt": ["$live_until", now]}}
-    if not (await mongo.nodes.update_one(as_before, [{"$set": seen}])).matched_count:
+    times = await mongo.nodes.find_one_and_update(as_before, [{"$set": seen}], _TIMES, return_document=_AFTER)
+    if times is None:
         new = {**seen, "offers": {"$literal": node.offers.text}, "started_at": {"$ifNull": ["$started_at", now]}}
-        await mongo.nodes.update_one({"_id": node.id}, [{"$set": new}], upsert=True)
+        times = await mongo.nodes.find_one_and_update(
+            {"_id": node.id}, [{"$set": new}], _TIMES, upsert=True, return_document=_AFTER
+        )
         if is_worker:
             await wake_held(mongo, await mongo.now())
+    return times
+
+
+async def skip_run_numbers(mongo: Mongo) -> int:
+    first = await mongo.now() // 1_000
+    await mongo.counters.update_one({"_id": "runs"}, {"$set": {"last": first - 1}}, upsert=True)
+    return first
 
 
 async def limit(mongo: Mongo, wanted: QueueLimit) -> None:

@@ -15,5 +15,5 @@ from .lease import renew
 
 async def beat(mongo: Mongo, node: Node, held: Mapping[int, str], lease: int, *, passed: bool) -> Renewed:
     renewed = asyncio.ensure_future(renew(mongo, node.id, held, lease))
-    await asyncio.gather(renewed, record_alive(mongo, node, passed=passed))
-    return renewed.result()
+    _, seen = await asyncio.gather(renewed, record_alive(mongo, node, passed=passed))
+    return renewed.result()._replace(seen_at=seen["seen_at"], seen_before=seen.get("seen_before", 0))

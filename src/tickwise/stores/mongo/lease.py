@@ -15,16 +15,18 @@ A report is fenced by its run's document: that reserves places in the log, then 
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 
 from pymongo import InsertOne, UpdateMany, UpdateOne
+from pymongo.errors import DuplicateKeyError
 
 from ...core.model import Pause, Trigger
 from ...core.payload import UnreadableText
 from ...core.requirements import Offers
 from ...core.settle import Failed, TooLate
-from ...core.states import RunState
+from ...core.states import ACTIVE, RunState
 from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, present
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
@@ -32,7 +34,7 @@ from ..run_document import digests, lapse_of, lease_of
 from .base import WHOLE_ANSWER, Mongo, changes, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_as, never_began, wake
-from .intents import apply_all, left_plans
+from .intents import settle_late
 from .runs import FOR_LEASES, FOR_MOVES, ids_of, taken_by, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
@@ -197,11 +199,9 @@ async def _lapsed(mongo: Mongo, now: int) -> list[Document]:
 
 async def _finish_interrupted(mongo: Mongo, now: int) -> None:
     """Apply plans, wake waiting jobs and announce enqueued runs that a process left when it died."""
-    left, unwoken = await asyncio.gather(
-        mongo.jobs.find(left_plans(now)).limit(_BATCH_SIZE).to_list(),
-        mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(),
+    unwoken, _ = await asyncio.gather(
+        mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(), settle_late(mongo, now)
     )
-    await apply_all(mongo, left, now)
     await wake(mongo, unwoken, now)
     await tidy_up(mongo, now)  # a plan may hold drafts
 
@@ -278,6 +278,19 @@ async def _keep_report(
     await mongo.write(mongo.steps, list(_step_updates(run, steps, parts + len(rows))))
     await _trim(mongo, run, {part.step: printed[part.step] for part in log})
     return True
+
+
+async def answer_step(mongo: Mongo, run: int, given: StepReport) -> bool:
+    """Of two who add a step of one name at once, the unique key refuses one."""
+    if await mongo.runs.find_one({"_id": run, "state": {"$in": sorted(map(str, ACTIVE))}}, {"_id": 1}) is None:
+        return False
+    kept = {"number": 0, "report": present(given._asdict()), "place": 0}
+    with suppress(DuplicateKeyError):
+        added = await mongo.steps.update_one(
+            {"_id": {"run": run, "name": given.name}}, {"$setOnInsert": kept}, upsert=True
+        )
+        return added.upserted_id is not None
+    return False
 
 
 def _log_rows(run: int, log: Sequence[LogPart], first: int, printed: dict[str, int]) -> Iterator[Document]:

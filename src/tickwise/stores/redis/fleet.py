@@ -10,13 +10,19 @@ from ..records import Node, PauseInterval, QueueLimit, Role
 from .base import RedisServer
 from .lease import offers_by_digest
 
-_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered", "set_back"})
 _KNOWN = frozenset(field.name for field in fields(Node)) - {"offers"}
 _SEEN = ("started_at", "seen_at", "passed_at")
 
 
 async def leave(server: RedisServer, node: str) -> None:
     await server.call("fleet", leave=node)
+
+
+async def skip_run_numbers(server: RedisServer) -> int:
+    first = await server.now() // 1_000
+    await server.call("fleet", numbers_from=first)
+    return first
 
 
 async def limit(server: RedisServer, wanted: QueueLimit) -> None:

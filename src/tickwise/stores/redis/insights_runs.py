@@ -63,6 +63,8 @@ async def _candidates(
 
 async def _few_ids(server: RedisServer, wanted: RunFilter) -> set[str] | None:
     """The shortest list of ids that has all runs a filter may match, if one is short."""
+    if wanted.waits:
+        return set(await server.command("SMEMBERS", server.key("begun")))
     indexes = []
     if wanted.schedule is not None:
         slots = (wanted.slot, wanted.slot) if wanted.slot is not None else ("-inf", "+inf")
@@ -107,6 +109,7 @@ def _run_matches(run: Document, wanted: RunFilter) -> bool:
         and (wanted.schedules is None or run.get("schedule") in wanted.schedules)
         and (wanted.error is None or matches(wanted.error, run.get("error", "")))
         and has_words(wanted.words, str(run["_id"]), run.get("error", ""), run["job"], run.get("schedule"))
+        and (not wanted.waits or "waits_for" in run)
     )
 
 

@@ -60,11 +60,20 @@ async def report(
 ) -> bool:
     """False, and nothing kept, if the token is old (S42)."""
     parts = [{**part._asdict(), "size": len(part.text)} for part in log]
-    reports = [{"name": step.name, "report": json.dumps(present(step._asdict()))} for step in steps]
+    reports = [{"name": step.name, "report": _step_text(step)} for step in steps]
     kept: bool = await server.call(
         "report", run=run, token=token, steps=reports, log=parts, head=LOG_HEAD, tail=LOG_TAIL
     )
     return kept
+
+
+async def answer_step(server: RedisServer, run: int, given: StepReport) -> bool:
+    kept: bool = await server.call("answer_step", run=run, name=given.name, report=_step_text(given))
+    return kept
+
+
+def _step_text(step: StepReport) -> str:
+    return json.dumps(present(step._asdict()))
 
 
 async def beat(server: RedisServer, node: Node, held: Mapping[int, str], lease: int, *, passed: bool) -> Renewed:
@@ -81,6 +90,8 @@ async def beat(server: RedisServer, node: Node, held: Mapping[int, str], lease: 
         frozenset(answer["held"]),
         frozenset(answer["cancelling"]),
         await readable_leases(server, sorted(map(run_of, answer["unknown"]), key=lambda run: int(run["_id"]))),
+        seen_at=answer["now"],
+        seen_before=answer["seen_before"],
     )
 
 

@@ -23,6 +23,7 @@ Statements are written once, in forms that `statement` reads. A dialect says wha
     {length}(…)                                     the number of characters
     {materialized}                                  of a part of a query that is to be read once
     {urgent_first}                                  the order of priorities, as an index has it
+    {number_runs} :first {end_number_runs}          the next run gets this number
     {is_lost}                                       the condition of the index of jobs that nothing would wake
     {upsert a, b: c, d}             upsert          replace c and d where the key (a, b) is taken
     Update, Delete                  joins           rows that are changed or deleted by a table of values

@@ -19,7 +19,8 @@ _BEAT = Statement("""
     {upsert id: facts, worker, serves, seen_at, live_until, passed_at}
 """)
 _BEFORE = Statement("""
-    SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now})
+    SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now}),
+        coalesce((SELECT seen_at FROM tickwise_nodes WHERE id = :id), 0)
 """)
 _OFFER = Statement("UPDATE tickwise_nodes SET offers = :offers WHERE id = :id")
 _FORGET = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
@@ -58,6 +59,7 @@ _RESUME = Statement("UPDATE tickwise_pauses SET until = :second, resumes_at = NU
 _PAUSES = Statement(
     "SELECT paused_at, paused_by, reason, until, resumes_at FROM tickwise_pauses ORDER BY id DESC", alone=True
 )
+_NUMBER_RUNS = Statement("{number_runs} :first {end_number_runs}")
 _CLOCK = Statement("SELECT {now}")
 _ONLY_CLOCK = Statement("SELECT {now}", alone=True)
 
@@ -72,10 +74,17 @@ def now() -> Procedure[int]:
     return int((yield _ONLY_CLOCK())[0][0])
 
 
+def skip_run_numbers() -> Procedure[int]:
+    first = (yield from clock()) // 1_000
+    yield _NUMBER_RUNS(first=first)
+    return first
+
+
 class RecordedBeat(NamedTuple):
     """What is known of a node that said that it lives."""
 
     now: int
+    seen_before: int  # when it last said so; 0 if never
     is_new: bool  # its worker has come alive, or offers something else than before
 
 
@@ -83,7 +92,7 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[RecordedBeat]:
     """Record that a node is alive, and what it serves."""
     is_worker = Role.WORKER in node.roles
     serves = " ".join((node.offers.digest, *node.queues)) if is_worker else ""
-    now, before = (yield _BEFORE(id=node.id))[0]
+    now, before, seen_before = (yield _BEFORE(id=node.id))[0]
     yield _BEAT(
         id=node.id, facts=json.dumps({name: getattr(node, name) for name in _FACTS}), worker=is_worker,
         serves=serves, now=now, live_until=now + node.seconds * MICRO, passed_at=now if passed else None,
@@ -91,12 +100,12 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[RecordedBeat]:
     is_new = is_worker and serves != before
     if is_new:
         yield _OFFER(id=node.id, offers=node.offers.text)
-    return RecordedBeat(now, is_new)
+    return RecordedBeat(now, seen_before, is_new)
 
 
 _OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_COLUMNS)
-_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered", "set_back"})
 _NEEDED = frozenset({"id", "roles", "queues"})
 
 

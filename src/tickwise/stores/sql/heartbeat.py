@@ -25,4 +25,5 @@ def beat(
     definitions: DefinitionCache, node: Node, held: Mapping[int, str], lease: int, *, passed: bool
 ) -> Procedure[Beat]:
     alive = yield from record_alive(node, passed=passed)
-    return Beat((yield from renew(definitions, node.id, held, alive.now, lease)), alive.is_new)
+    renewed = yield from renew(definitions, node.id, held, alive.now, lease)
+    return Beat(renewed._replace(seen_at=alive.now, seen_before=alive.seen_before), alive.is_new)

@@ -37,6 +37,7 @@ _INDEXED = {  # conditions that an index answers
     "job": "r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job)",
     "schedule": "(r.job_id, r.schedule_id) = (SELECT job_id, id FROM tickwise_schedules WHERE name = :schedule)",
     "queued": "r.queued = TRUE",
+    "waits": "r.queued = TRUE AND r.started_at IS NOT NULL AND r.waits_for IS NOT NULL",
     "running": f"r.{RUNNING}",
     "active": f"(r.{_QUEUED} OR r.{RUNNING})",
     "unusual": "r.unusual IS NOT NULL AND r.unusual IN :unusual[text]",
@@ -62,7 +63,7 @@ _WORD = (
     f"({_HAS_ERROR} OR r.id = :{{name}}_id OR r.job_id IN ({_JOBS_LIKE}) OR r.schedule_id IN ({_SCHEDULES_LIKE}))"
 )
 _BESIDE = frozenset({"id", "above", "before"})  # values that are no condition of their own
-_FEW = frozenset({"queued", "running", "active"})
+_FEW = frozenset({"queued", "waits", "running", "active"})
 _IN_ORDER = frozenset(
     {"unusual", "failed", "error", "rare_triggers"}
 )  # an index has these in the order of `id + 0`
@@ -200,7 +201,7 @@ def _conditions(wanted: RunFilter) -> Iterator[tuple[str, Any]]:
         "key": wanted.key, "since": wanted.since, "until": wanted.until, "text": like_pattern(wanted.text),
         "jobs": None if wanted.jobs is None else [*sorted(wanted.jobs), ""],
         "schedules": None if wanted.schedules is None else [*sorted(wanted.schedules), ""],
-        "error": star_pattern(wanted.error),
+        "error": star_pattern(wanted.error), "waits": wanted.waits or None,
         **{name: star_pattern(word) for name, word in _named_words(wanted)},
     }  # fmt: skip
     return ((name, value) for name, value in given.items() if value not in (None, []))

@@ -76,6 +76,7 @@ _ATTEMPT = Statement(f"SELECT {_LEASED} FROM tickwise_runs WHERE id = :run AND s
 _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
+_LOCK_ACTIVE = Statement("SELECT id FROM tickwise_runs WHERE id = :run AND finished_at IS NULL {lock}")
 _STEP = Statement("""
     INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error, outputs,
         waits_for)
@@ -263,8 +264,7 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
         for step in steps:
             places.setdefault(step.name, len(places))
         latest = {step.name: step for step in steps}.values()
-        reported = [(s.name, places[s.name], *s[1:5], *(text or None for text in s[5:])) for s in latest]
-        yield _STEP(run=run, rows=reported)
+        yield _STEP(run=run, rows=[_step_row(step, places[step.name]) for step in latest])
     if log:
         ends = dict((yield _LOG_ENDS(run=run)))
         rows = list(_placed(log, ends))
@@ -272,6 +272,21 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
         for name in sorted({part.step for part in log}):
             if ends[name] > LOG_HEAD + LOG_TAIL:
                 yield _LOG_TRIM(run=run, step=name, head=LOG_HEAD, tail=ends[name] - LOG_TAIL)
+    return True
+
+
+def _step_row(step: StepReport, place: int) -> tuple[object, ...]:
+    return (step.name, place, *step[1:5], *(text or None for text in step[5:]))
+
+
+def answer_step(run: int, given: StepReport) -> Procedure[bool]:
+    """Whoever comes second waits for the lock of the run, and then finds the first."""
+    if not (yield _LOCK_ACTIVE(run=run)):
+        return False
+    places = dict((yield _PLACES(run=run)))
+    if given.name in places:
+        return False
+    yield _STEP(run=run, rows=[_step_row(given, len(places))])
     return True
 
 

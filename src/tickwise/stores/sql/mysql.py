@@ -132,6 +132,7 @@ DIALECT = Dialect(
         "bigint": "SIGNED", "text": "CHAR", "boolean": "SIGNED",
         "div": "DIV", "length": "CHAR_LENGTH", "materialized": "",
         "urgent_first": "urgency", "is_lost": "lost = TRUE",
+        "number_runs": "ALTER TABLE tickwise_runs AUTO_INCREMENT = ", "end_number_runs": "",
     },
     upsert=_on_duplicate_key,
     joins=Joins(_update_join, _delete_join),

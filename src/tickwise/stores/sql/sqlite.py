@@ -58,7 +58,14 @@ DIALECT = Dialect(
     ),
     tables=Tables(select=_table, width=lambda _columns: 1, bind=lambda rows, _columns: [_json(rows)]),
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
-    words={**WORDS, **NO_LOCKS, "row_id": "rowid"},
+    words={
+        **WORDS,
+        **NO_LOCKS,
+        "row_id": "rowid",
+        "number_runs": """INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES
+            ((SELECT rowid FROM sqlite_sequence WHERE name = 'tickwise_runs'), 'tickwise_runs', """,
+        "end_number_runs": " - 1)",
+    },
     upsert=on_conflict,
     joins=JOINS,
     returned=None,

@@ -15,7 +15,7 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.model import Pause, Trigger
 from ...core.settle import Succeeded
-from ...stores.records import Enqueue, Finish, LogPart, Node, Page, QueueLimit, Renewed, Role, StepReport
+from ...stores.records import Enqueue, Finish, LogPart, Node, Page, QueueLimit, Role, StepReport
 from .snapshot import snapshot
 from .stories import Stories
 from .world import HOURLY, SOURCE, World, job, schedule, worker_node
@@ -83,7 +83,8 @@ class BadInputStories(Stories):
         assert await world.not_refused(world.store.retry, WRONG_IDS) == []
         await world.store.beat(worker_node("w9"))
         before, seen = await snapshot(world.store), world.insights
-        nothing = [(None,), False, Renewed(frozenset(), frozenset()), None, (), (), Page(())]
+        renewed = (await world.store.beat(worker_node("w9")))._replace(seen_before=world.micro)
+        nothing = [(None,), False, renewed, None, (), (), Page(())]
         for bad in WRONG_IDS:
             tried = [
                 world.store.finish([Finish(bad, "w1/1", Succeeded())]),

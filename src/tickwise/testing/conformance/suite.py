@@ -21,6 +21,7 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .set_back import SetBackStories
 from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
@@ -66,6 +67,7 @@ class StoreConformance(
     InsightStories,
     SlotStories,
     ShadowStories,
+    SetBackStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,

@@ -1,11 +1,13 @@
 """Runs whose steps wait for what others do: they need no worker, and go on in the same attempt (S74, S75)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
+import asyncio
+
 from ...core.errors import ConflictError
 from ...core.model import Trigger
 from ...core.settle import Cancelled, Failed, HandedBack, Waits
 from ...core.states import RunState
-from ...stores.records import MICRO
+from ...stores.records import MICRO, StepReport
 from .finish import leased
 from .stories import Stories
 from .world import World, job, worker_node
@@ -111,3 +113,41 @@ class WaitStories(Stories):
         other = await world.enqueue("a", trigger=Trigger.STEP, key="step:2")
         assert (await world.run(other)).trigger is Trigger.STEP
         assert (await world.run(other)).due_at == world.now * MICRO
+
+    async def test_the_first_answer_counts(self, world: World) -> None:
+        """Of all that answer a waiting run at once one is first; none counts once the run is over (S75)."""
+        lease = await leased(world)
+        await world.end(lease, MINUTE, error=WHY)
+        answers = [StepReport("answer:1", "approved", outputs=f'{{"by":"p{n}"}}') for n in range(8)]
+        counted = await asyncio.gather(*(world.store.answer_step(lease.id, one) for one in answers))
+        assert sorted(counted) == [False] * 7 + [True]
+        kept = [step for step in await world.insights.steps(lease.id) if step.name == "answer:1"]
+        assert kept == [answers[counted.index(True)]]
+        assert await world.store.answer_step(lease.id, answers[0]._replace(name="answer:2"))
+        await world.store.cancel(lease.id)
+        assert not await world.store.answer_step(lease.id, answers[0]._replace(name="answer:3"))
+        assert not await world.store.answer_step("12345678", answers[0])
+
+    async def test_answers_and_steps_are_kept_beside_each_other(self, world: World) -> None:
+        """A worker that reports on its steps leaves an answer as it is, and so does a new attempt (S75)."""
+        lease = await leased(world)
+        step, said = StepReport("ship", "waiting"), StepReport("answer:1", "rejected", finished_at=7)
+        await world.store.report(lease.id, lease.token, [step])
+        assert await world.store.answer_step(lease.id, said)
+        await world.store.report(lease.id, lease.token, [step, StepReport("other", "running")])
+        await world.end(lease, Cancelled())
+        await world.store.retry(lease.id, ["ship"])
+        assert sorted(await world.insights.steps(lease.id)) == [said, StepReport("other", "running")]
+
+    async def test_runs_that_wait_are_found(self, world: World) -> None:
+        """Runs that wait for what others do, and neither those that run nor others that are queued (S74)."""
+        waits, runs, later = [await leased(world) for _ in range(3)]
+        await world.enqueue("a", at=world.now + 600)
+        await world.end(waits, MINUTE, error=WHY)
+        await world.end(later, HandedBack())
+        assert [run.id for run in await world.runs(waits=True)] == [waits.id]
+        assert [run.id for run in await world.runs(waits=True, job="b")] == []
+        await world.store.wake(waits.id)
+        await world.lease()
+        assert await world.runs(waits=True) == []
+        await world.end(runs)

@@ -58,8 +58,11 @@ async function enter() {
   }
 }
 
+/** Where somebody who has just signed out may sign out at the provider, too; null if there is no such page. */
+export let providerSignOut = null;
+
 export async function signOut() {
-  await send("DELETE", SESSION);
+  providerSignOut = (await send("DELETE", SESSION)).provider;
   keepKey("");
   who.set(null);
 }

@@ -9,7 +9,7 @@ import { setNeeds } from "./tabtitle.js";
 import { zone } from "./time.js";
 import { copy, toast } from "./toasts.js";
 
-const CALM = 5000; // milliseconds between two looks
+const [CALM, CALMER] = [5000, 15_000]; // milliseconds between two looks, where they are listed and where they are counted
 const FIRST = 1000; // before the first one, which the first page makes by itself
 const EVERY = 60_000;
 
@@ -38,7 +38,7 @@ export async function lookForNeeds() {
 
 function soon() {
   if (!who.get()) return;
-  timer ??= setTimeout(lookForNeeds, last ? Math.max(0, last + CALM - Date.now()) : FIRST);
+  timer ??= setTimeout(lookForNeeds, last ? Math.max(0, last + (listed ? CALM : CALMER) - Date.now()) : FIRST);
 }
 
 /** Look now and then, and when something happens. */
@@ -53,14 +53,23 @@ export function Remedy({ action, job }) {
   if (action.role && !may(action.role, job)) return null;
   if (action.method) return html`<${Button} act=${() => carryOut(action)}>${action.label}<//>`;
   if (action.do === "why") return html`<${Button} act=${() => openSlot({ schedule: action.schedule, slot: action.slot })}>${action.label}<//>`;
+  if (action.do === "proposals") return html`<${Button} act=${goToProposals}>${action.label}<//>`;
   if (action.do === "command") return html`<${Button} icon="copy" title=${action.command} act=${() => copy(action.command)}>${action.label}<//>`;
   const place = placeOf(action);
   return place && html`<${Link} ...${place} kind="button">${action.label}<//>`;
 }
 
+/** The list of proposals on the first page. */
+function goToProposals() {
+  const list = document.getElementById("proposals");
+  list?.scrollIntoView({ block: "start" });
+  list?.focus({ preventScroll: true });
+}
+
 const placeOf = (action) => ({
   log: () => ({ parts: ["runs", action.run] }),
   run: () => ({ parts: ["runs", action.run] }),
+  answer: () => ({ parts: ["runs", action.run], query: { step: action.field } }),
   schedule: () => ({ parts: ["schedules", action.schedule] }),
   edit: () => ({ parts: ["schedules", action.schedule], query: { tab: "definition" } }),
   runs: () => ({ parts: ["runs"], query: { q: action.q } }),

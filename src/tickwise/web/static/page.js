@@ -37,7 +37,7 @@ function begin() {
   };
 }
 
-/** The act, at most once in a while and never twice at the same time; trouble is told by the banner. */
+/** The act, at most once in a while and never twice at the same time; the pause may be a function. */
 function calm(act, pause, signal) {
   let again = false;
   let busy = false;
@@ -51,6 +51,6 @@ function calm(act, pause, signal) {
       busy = false;
       if (again && !signal.aborted) calmed();
       again = false;
-    }, pause);
+    }, typeof pause === "function" ? pause() : pause);
   };
 }

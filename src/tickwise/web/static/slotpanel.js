@@ -11,6 +11,7 @@ import { cancel, canRetry, retry } from "./runactions.js";
 import { slotClass, slotWords, worstSlot } from "./slots.js";
 import { clock, now, span, wall, zone } from "./time.js";
 import { toast } from "./toasts.js";
+import { WhatIf } from "./whatif.js";
 
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 const MOST = 500; // slots of a bin that are listed
@@ -90,6 +91,7 @@ function Why({ page, schedule, slot, changed }) {
       ${run && html` <${RunLink} id=${run.id} />`}${run?.finished_at && run.started_at && html`<span class="faint"> took ${span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</span>`}</p>
     ${run?.error ? html`<pre class="error-text">${firstLines(run.error)}</pre>` : html`<p><${Sentence} text=${upper(why.text)} /></p>`}
     <div class="actions">${remedies({ why, row, run, slot, then })}</div>
+    ${!run && why.verdict !== "none" && Date.parse(slot) <= now() && html`<${WhatIf} page=${page} schedule=${schedule} slot=${slot} />`}
     <${Chain} why=${why} />
     ${why.notes.filter((note) => !TOLD.test(note)).map((note) => html`<p class="faint"><${Sentence} text=${note} /></p>`)}`;
 }

@@ -1,6 +1,7 @@
-/** Below the step that is chosen: what it hands on, and to begin again from it. */
+/** Below the step that is chosen: what was answered to it, what it hands on, and to begin again from it. */
 
 import { may } from "./api.js";
+import { Answer } from "./approvals.js";
 import { Button, Link } from "./components.js";
 import { JsonTree } from "./jsontree.js";
 import { html } from "./preact.js";
@@ -14,9 +15,10 @@ export function StepDetail({ run, steps, step, definition, changed }) {
   const isHandingOn = Object.keys(step.outputs).length > 0;
   const retry = async () => (await retryFrom(run, from.name, followingOf(steps, from.name))) && changed();
   const isOffered = may("operator", run.job) && !isActive(run);
-  if (!isOffered && !isHandingOn && !step.child) return null;
+  if (!isOffered && !isHandingOn && !step.child && !step.approval?.answer) return null;
   return html`<div class="step-detail" role="group" aria-label=${step.name}>
     ${step.child && html`<p>${step.finished_at ? "was" : "waits for"} <${Link} parts=${["runs", step.child]}>run #${step.child} of ${step.job}<//></p>`}
+    <${Answer} approval=${step.approval} />
     ${isHandingOn && html`<p class="faint">hands on</p><${JsonTree} label=${`Outputs of ${step.name}`} value=${step.outputs} />`}
     ${isOffered && html`<${Button} icon="runs" act=${retry} disabled=${Boolean(whyNot)}>Retry from ${from.name}<//>${whyNot && html`<p class="faint">${whyNot}</p>`}`}</div>`;
 }

@@ -13,7 +13,7 @@ const begin = (step) => Date.parse(step.started_at);
 const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
 export const stateOf = (step) => step.state ?? "waiting";
 
-const KINDS = ["command", "script", "python", "http", "job"];
+const KINDS = ["command", "script", "python", "http", "job", "approve"];
 
 /** The step of which this is the execution for one item of `foreach`; the name itself if it is no item's. */
 export const stepOf = (name) => ITEM.exec(name)?.[1] ?? name;
@@ -65,13 +65,19 @@ export function criticalPath(steps) {
   return path;
 }
 
+/** The attempts of a run as intervals with their states, the last one as well. */
+export function triesOf(run, attempts) {
+  const last = run.started_at && { started_at: run.started_at, finished_at: run.finished_at, state: run.state };
+  return [...attempts.map((one) => ({ ...one, state: "failed" })), last].filter((one) => one?.started_at);
+}
+
 /**
- * `told` is what the run says of its failure, which is not said again. `children(step)` stands below the one that is
- * chosen.
+ * `told` is what the run says of its failure, which is not said again; `tries` are its attempts. `children(step)` stands
+ * below the one that is chosen.
  */
-export function Steps({ steps: all, told, chosen, choose, children }) {
+export function Steps({ steps: all, told, tries, chosen, choose, children }) {
   if (all.some((step) => step.state === "running")) second.value; // bars grow
-  const begun = all.filter((step) => step.started_at);
+  const begun = [...all.filter((step) => step.started_at), ...(tries.length > 1 ? tries : [])];
   const axis = begun.length ? axisOf(begun.map((step) => [begin(step), end(step)])) : null;
   const names = new Set(all.map((step) => step.name));
   const isOfAnother = ({ name }) => stepOf(name) !== name && names.has(stepOf(name));
@@ -80,7 +86,9 @@ export function Steps({ steps: all, told, chosen, choose, children }) {
   const row = (step) => html`<${Row} key=${step.name} step=${step} axis=${axis} told=${told} isCritical=${path.size > 1 && path.has(step.name)} chosen=${chosen === step.name} choose=${choose} />
     ${chosen === step.name && children(step)}`;
   return html`<div class="steps" role="group" aria-label="Steps">
-    <button type="button" class="step-row" aria-pressed=${String(!chosen)} onClick=${() => choose("")}><${Icon} name="runs" /><span class="step-name">All steps</span></button>
+    <button type="button" class="step-row" aria-pressed=${String(!chosen)} onClick=${() => choose("")}><${Icon} name="runs" /><span class="step-name">All steps</span>
+      ${tries.length > 1 && html`<span class="faint step-told">${tries.length} attempts</span><span class="step-lane">${tries.map((one, place) =>
+        html`<i key=${place} class=${`step-bar is-critical is-${one.state}`} title=${`attempt ${place + 1}: ${one.state}, ${span(end(one) - begin(one))}`} style=${barOf(one, axis)} />`)}</span>`}</button>
     ${steps.map((step) => {
       const items = all.filter((one) => isOfAnother(one) && stepOf(one.name) === step.name);
       return html`${row(step)}${items.length > 0 && html`<${Items} key=${`${step.name} items`} items=${items} chosen=${chosen} row=${row} />`}`;
@@ -98,14 +106,17 @@ function Items({ items, chosen, row }) {
     ${shown.map(row)}</div>`;
 }
 
+const barOf = (one, axis) => ({
+  left: `${axis.place(begin(one)) * 100}%`,
+  width: `${Math.max(1.5, (axis.place(end(one)) - axis.place(begin(one))) * 100)}%`,
+});
+
 function Row({ step, axis, told: known, isCritical, chosen, choose }) {
   const state = stateOf(step);
-  const bar = step.started_at && axis && {
-    left: `${axis.place(begin(step)) * 100}%`,
-    width: `${Math.max(1.5, (axis.place(end(step)) - axis.place(begin(step))) * 100)}%`,
-  };
+  const bar = step.started_at && axis && barOf(step, axis);
   const outputs = Object.keys(step.outputs).length;
   const told = [
+    state === "waiting" && step.approval && !step.approval.answer && `${step.approval.role} asked`,
     step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step)), outputs && `${outputs} ${outputs === 1 ? "output" : "outputs"}`,
   ].filter(Boolean).join(" · ");
   return html`<button type="button" class=${`step-row step is-${state}`} aria-pressed=${String(chosen)} onClick=${() => choose(chosen ? "" : step.name)}

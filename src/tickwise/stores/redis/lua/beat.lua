@@ -61,5 +61,5 @@ for _, run in ipairs(call('SMEMBERS', P .. ':held:' .. id)) do
     end
   end
 end
-return '{"now":' .. whole(now) .. ',"held":' .. cjson.encode(held) .. ',"cancelling":' .. cjson.encode(cancelling)
+return '{"now":' .. whole(now) .. ',"seen_before":' .. (before.seen_at or '0') .. ',"held":' .. cjson.encode(held) .. ',"cancelling":' .. cjson.encode(cancelling)
   .. ',"unknown":' .. rows(unknown) .. ',"held_jobs":' .. held_jobs .. ',"workers":' .. workers .. '}'

@@ -1,5 +1,6 @@
 -- fleet: small moves of the fleet: `leave` forgets a node and ends its leases of handed-over runs (S54), `limit` sets the
--- limits on a queue or, with `pauses`, pauses or resumes it, `pause` begins a pause of everything and `resume` ends it. Pauses that have ended are a list, in
+-- limits on a queue or, with `pauses`, pauses or resumes it, `numbers_from` says which number the next run
+-- gets (S78), `pause` begins a pause of everything and `resume` ends it. Pauses that have ended are a list, in
 -- order; an open one stands beside it.
 
 if args.leave then
@@ -19,6 +20,8 @@ if args.leave then
       hold(id, run)
     end
   end
+elseif args.numbers_from then
+  call('SET', P .. ':number', whole(args.numbers_from - 1))
 elseif args.limit then
   local key, pauses = P .. ':limit:' .. args.limit, args.pauses
   if pauses then

@@ -3,6 +3,7 @@
 import { get, mayAll } from "../api.js";
 import { Blackouts } from "../blackouts.js";
 import { Choices, Empty, Facts, Failure, Heading, Loading, Panel, ScheduleLink, Table, Time } from "../components.js";
+import { Concurrency } from "../concurrency.js";
 import { Heatmap, ShadeLegend } from "../heatmap.js";
 import { html, shows, useState } from "../preact.js";
 import { useResource } from "../resource.js";
@@ -32,6 +33,7 @@ function Forecast({ page }) {
         ? html`<${Heatmap} ...${forecast} crowded=${forecast.crowded_minutes} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
         : html`<${Empty} text="No runs in that period." advice="All schedules may be paused, or there are none yet." />`}<//>
     ${forecast && html`<${Panel} title="Schedules in the cell"><div aria-live="polite">${cell ? html`<${Cell} page=${page} cell=${cell} />` : html`<p class="faint">Choose a cell to see what starts then.</p>`}</div><//>
+    <${Panel} title="How many run at once" about="beside what the workers take"><${Concurrency} start=${Date.parse(forecast.start)} step=${forecast.step} atOnce=${forecast.at_once} capacity=${forecast.capacity} /><//>
     <${Panel} title="Many start at once" about="in one minute">${forecast.crowded_minutes.length
       ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.crowded_minutes} keyOf=${(one) => one.minute} />`
       : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}

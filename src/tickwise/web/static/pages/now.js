@@ -11,6 +11,7 @@ import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { Axis, Legend, Reading, Ribbon } from "../ribbon.js";
 import { filterOf, grouped, groupings, PAGE, readRibbons } from "../ribbongroups.js";
+import { ProposalsPanel } from "../proposals.js";
 import { refine } from "../routes.js";
 import { closeSlot, openSlot, SlotPanel } from "../slotpanel.js";
 import { RANGES, total, windowOf } from "../slots.js";
@@ -41,6 +42,7 @@ function Now({ page }) {
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
     ${found && html`<${Resting} blackouts=${found.blackouts} />`}
     <${Needs} />
+    <${ProposalsPanel} page=${page} />
     ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} key=${query.group} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
     ${attention.value && html`<${Doctor} page=${page} />`}
     <${SlotPanel} page=${page} changed=${lookForNeeds} />`;

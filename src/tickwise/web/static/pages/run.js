@@ -1,6 +1,7 @@
 /** One run: what became of it, step by step, beside what it printed. */
 
 import { get, may } from "../api.js";
+import { isAsking, OpenApprovals } from "../approvals.js";
 import { Badge, Button, Empty, Facts, Failure, Icon, Link, Loading, Panel, ScheduleLink, Sentence, Time, words } from "../components.js";
 import { JsonTree } from "../jsontree.js";
 import { Log } from "../log.js";
@@ -10,7 +11,7 @@ import { setQuery } from "../routes.js";
 import { cancel, canRetry, isActive, retry } from "../runactions.js";
 import { Chain } from "../slotpanel.js";
 import { StepDetail } from "../stepdetail.js";
-import { Steps } from "../steps.js";
+import { Steps, triesOf } from "../steps.js";
 import { now, second, span, zone } from "../time.js";
 
 const LOOK_EVERY = 1000;
@@ -46,9 +47,9 @@ function Shown({ page, path, run, steps, attempts, changed }) {
   const several = steps.length > 1;
   const job = useResource(page, (signal) => get(`jobs/${encodeURIComponent(run.job)}`, {}, signal).catch(() => null), {}, [run.job]);
   const definition = job.data.value?.definition;
-  return html`<${Head} page=${page} run=${run} several=${several} changed=${changed} />
+  return html`<${Head} page=${page} run=${run} steps=${steps} several=${several} changed=${changed} />
     <div class=${`run-body ${several ? "" : "one-step"}`}>
-      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })}>
+      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} tries=${triesOf(run, attempts)} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })}>
         ${(step) => html`<${StepDetail} run=${run} steps=${steps} step=${step} definition=${definition} changed=${changed} />`}<//><//>`}
       <${Panel} title="Log" kind="run-log" about=${query.step && `of ${query.step}`}>
         <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${`${run.attempt} ${isActive(run)}`} /><//></div>
@@ -58,7 +59,7 @@ function Shown({ page, path, run, steps, attempts, changed }) {
       ${run.result !== null && html`<${Panel} title="Result"><${JsonTree} label="Result" value=${run.result} /><//>`}</div>`;
 }
 
-function Head({ page, run, several, changed }) {
+function Head({ page, run, steps, several, changed }) {
   const then = (act) => async () => (await act()) && changed();
   const late = run.started_at && run.attempt === 1 ? Math.max(0, Date.parse(run.started_at) - Date.parse(run.due_at)) : null;
   return html`<header class="page-head"><h1 tabindex="-1"><span class="faint">Run #${run.id} of </span><${Link} parts=${["runs"]} query=${{ q: `job:${run.job}` }}>${run.job}<//></h1>
@@ -68,7 +69,8 @@ function Head({ page, run, several, changed }) {
       ]}</div></header>
     <p class="lead" aria-live="polite"><${Badge} state=${run.state} />${run.cancelling && isActive(run) && html`<span class="tag">asked to end</span>`}<${Timing} page=${page} run=${run} /></p>
     ${run.error && html`<div class="failure" role="alert"><${Icon} name="failed" /><pre class="error-text">${run.error}</pre></div>`}
-    ${run.waits.map((text) => html`<div class="warning"><${Icon} name="queued" /><div><${Sentence} text=${text} /></div></div>`)}
+    <${OpenApprovals} run=${run} steps=${steps} changed=${changed} />
+    ${waitsBeside(run, steps).map((text) => html`<div class="warning"><${Icon} name="queued" /><div><${Sentence} text=${text} /></div></div>`)}
     ${run.hand_over && html`<${HandOver} given=${run.hand_over} active=${isActive(run)} />`}
     <${Facts} kind="line" pairs=${[
       ["Schedule", run.schedule ? html`<${ScheduleLink} name=${run.schedule} />` : "none"],
@@ -81,6 +83,9 @@ function Head({ page, run, several, changed }) {
       run.key && ["Key", run.key],
     ]} />`;
 }
+
+/** Why a run has not gone on, but for the approvals that are shown by themselves. */
+const waitsBeside = (run, steps) => (steps.some(isAsking) ? run.waits.filter((text) => !text.startsWith("It waits for an approval ")) : run.waits);
 
 /** A run that another engine carries out: where it is there, and how far, which counts only while it runs. */
 function HandOver({ given, active }) {

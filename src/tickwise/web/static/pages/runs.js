@@ -11,6 +11,7 @@ import { ErrorGroups, Facets } from "../runfacets.js";
 import { RunPeek } from "../runpeek.js";
 import { presets, queryOf } from "../runquery.js";
 import { settings } from "../storage.js";
+import { LogSearch } from "../logsearch.js";
 import { LongTable } from "../table.js";
 import { now, span, zone } from "../time.js";
 import { usePager } from "../usepager.js";
@@ -28,6 +29,7 @@ function Runs({ page }) {
   const [asked, setAsked] = useState({ q: queryOf(page.query), sort: page.query.sort });
   const [chosen, setChosen] = useState(new Set());
   const [peeked, peek] = useState(null);
+  const [searchesLogs, searchLogs] = useState(false);
   const view = useRef(null);
   const change = (changes) => {
     const next = { ...asked, ...changes };
@@ -51,9 +53,11 @@ function Runs({ page }) {
       : html`<${AllThatMatch} q=${wrong ? "" : q} facets=${facets} again=${again} />`}<//>
     <${QueryBox} label="Query" value=${q} problem=${wrong} known=${known} change=${(text) => change({ q: text })} />
     <${Views} q=${q} change=${change}>${unseen}<span class="faint" role="status">${facets && told(facets)}</span>
+      ${list.pager.items.length > 0 && !searchesLogs && html`<${Button} kind="quiet" icon="search" act=${() => searchLogs(true)}>Search logs<//>`}
       <label class="sort">Sort <select aria-label="Sort" onChange=${(event) => change({ sort: event.target.value })}>${SORTS.map(([code, word]) => html`<option key=${code} value=${code} selected=${code === (sort ?? "")}>${word}</option>`)}</select></label><//>
     ${list.problem && !wrong && html`<${Failure} problem=${list.problem} again=${again} />`}
     <div class="explorer"><${Facets} facets=${facets} q=${q} change=${(text) => change({ q: text })} /><div class="stack">${counts.data.value === undefined && !facets ? html`<${Loading} rows=${12} />` : html`
+      ${searchesLogs && html`<${LogSearch} page=${page} runs=${list.pager.items} close=${() => searchLogs(false)} />`}
       <${ErrorGroups} errors=${facets?.errors} change=${(text) => change({ q: text })} />
       <${LongTable} label="Runs" columns=${columns()} items=${wrong ? [] : list.pager.items} keyOf=${(run) => run.id} scroller=${view} more=${() => list.pager.more()}
           row=${(run, props) => html`<${Row} ...${props} run=${run} chosen=${chosen.has(run.id)} choose=${choose} peek=${peek} isPeeked=${peeked === run.id} />`}

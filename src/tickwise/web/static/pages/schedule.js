@@ -7,6 +7,7 @@ import { Badge, Button, Countdown, Facts, Failure, Icon, Link, Loading, Panel, R
 import { DefinitionTab } from "../definitiontab.js";
 import { ask } from "../dialog.js";
 import { html, shows, useEffect, useState } from "../preact.js";
+import { EventsPanel } from "../receivedevents.js";
 import { useResource } from "../resource.js";
 import { go, refine, to } from "../routes.js";
 import { concerning, RunsTab, SlotsTab } from "../schedule.js";
@@ -49,6 +50,7 @@ function Shown({ page, row, version, changed }) {
     <${Lead} page=${page} row=${row} changed=${changed} />
     ${row.shadow && html`<${ShadowPanel} page=${page} row=${row} changed=${changed} />`}
     <${Backfilling} page=${page} row=${row} />
+    ${tab === "" && row.waits_for_events && html`<${EventsPanel} page=${page} row=${row} />`}
     ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
     ${tab === "runs" && html`<${RunsTab} page=${page} row=${row} />`}
     ${tab === "definition" && html`<${DefinitionTab} page=${page} row=${row} />`}
@@ -63,8 +65,8 @@ function Actions({ row, version, changed }) {
   return html`${may("operator", row.job) && html`
       <${Button} kind="primary" icon="runs" act=${then(() => trigger([name]))}>Run now<//>
       ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
-      <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
-      <${Button} icon="plus" act=${then(() => backfill(row))}>Backfill<//>
+      ${!row.waits_for_events && html`<${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
+      <${Button} icon="plus" act=${then(() => backfill(row))}>Backfill<//>`}
       <${Button} kind="quiet" act=${then(() => reset(row))}>Reset<//>
       <${Button} kind="quiet" act=${then(() => cancelAll(row.job))}>Cancel runs<//>`}
     ${row.source === "api" && may("admin") && html`<${Link} parts=${["schedules", name, "edit"]} kind="button">Edit<//><${Button} kind="danger" act=${away}>Delete<//>`}`;

@@ -14,7 +14,7 @@ import { now, second, span, zone } from "../time.js";
 import { usePager } from "../usepager.js";
 
 const [FIRST, PAGE] = [100, 500]; // rows
-const CALM = 3000; // milliseconds between two looks
+const [CALM, CALMER, FEW] = [3000, 10_000, 50]; // milliseconds between two looks; rows, from which on it is the longer
 const JOBS = 500; // that are looked at for those without a schedule
 const STATES = [["", "all"], ["false", "active"], ["true", "paused"]];
 
@@ -121,7 +121,7 @@ function listen(page, current) {
   });
   page.listen("reset", again);
   for (const kind of ["run", "decision"]) page.listen(kind, (events) => events.some((one) => current().pager.items.some(({ name }) => name === one.schedule)) && look());
-  const look = page.calmly(() => refreshListed(page, current()), CALM);
+  const look = page.calmly(() => refreshListed(page, current()), () => (current().pager.items.length > FEW ? CALMER : CALM));
 }
 
 /** Put what was told into the list; one that should be in it and is not may be new. */

@@ -1,6 +1,6 @@
 /** Sign in: by a link or the answer of a provider at once, else at the provider, or with a token. */
 
-import { signIn } from "../api.js";
+import { providerSignOut, signIn } from "../api.js";
 import { Button, Heading } from "../components.js";
 import { valuesOf } from "../dialog.js";
 import { Field } from "../fields.js";
@@ -40,6 +40,7 @@ function SignIn({ page }) {
   return html`<${Heading} title="Sign in" />
     ${refused && html`<p class="panel narrow" role="alert">${refused}</p>`}
     ${provider && html`<p><${Button} kind="primary" act=${() => leaveFor(to).catch((problem) => setRefused(problem.message))}>Sign in with ${provider}<//></p>`}
+    ${provider && providerSignOut && html`<p><a href=${providerSignOut}>Sign out at ${provider}, too</a></p>`}
     <form class="panel narrow" ref=${form} onSubmit=${submit}>
       <${Field} label="Token" name="token" type="password" required autocomplete="current-password" error=${wrong}
         hint="tickwise token link prints a link that needs none; tickwise token create makes tokens." />
