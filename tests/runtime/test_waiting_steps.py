@@ -120,6 +120,20 @@ async def test_an_old_worker_begins_no_child() -> None:
 
 
 @patiently
+async def test_a_child_that_is_cancelled_before_it_begins() -> None:
+    """S74: no worker hears of it, and yet the parent goes on at once."""
+    place = await Place.open()
+    await place.execute(await place.lease())
+    (child,) = await place.children()
+    await place.app.runs.cancel(child.id)
+    lease = await place.lease()
+    assert lease.job.name == "parent"
+    await place.execute(lease)
+    run = await place.app.runs.get("1")
+    assert (run.state, run.error) == ("failed", f"run {child.id} of child is cancelled")
+
+
+@patiently
 async def test_a_lost_wake_up() -> None:
     """S15, S74: nobody tells the parent of the end, and it looks again by itself; its attempt stays the first."""
     place = await Place.open(at_most_once=True)

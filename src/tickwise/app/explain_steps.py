@@ -154,7 +154,7 @@ def by_whom(pause: Pause | PauseInterval) -> str:
 def _rules_step(facts: SlotFacts) -> ReasonStep:
     policy = facts.schedule.definition.policy
     rules = [f"catchup: {policy.catchup}", f"overlap: {policy.overlap}"]
-    rules += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
+    rules += [f"after: {one} within {format_duration(one.within)}" for one in policy.after]
     rules += ["skip_if_successful"] if policy.skip_if_successful else []
     return ReasonStep("rules", f"{', '.join(rules)}.", "yes")
 

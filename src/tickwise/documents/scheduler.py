@@ -196,11 +196,12 @@ class DocumentScheduler:
         await self._has_ended.wait()
 
     def _room(self) -> int:
-        """How many documents may be locked now: as many as handlers are free, and `2 * concurrency - 1` in all.
+        """How many documents may be locked now: as many as handlers are free; in all, twice as many as handlers.
 
-        So a lock and a write may overlap, and with one handler each verdict is written before the next lock.
+        So the lock of a whole batch and a write may overlap. With one handler each verdict is written first.
         """
-        return self.concurrency - self._running - max(self._unwritten + 1 - self.concurrency, 0)
+        at_most = 2 * self.concurrency if self.concurrency > 1 else 1
+        return min(self.concurrency, at_most - self._unwritten) - self._running
 
     async def _lock(self, lock_duration: timedelta) -> Sequence[Locked]:
         """The next documents, as many as there are handlers free; none, after a wait, if none is due."""

@@ -50,11 +50,11 @@ def test_killed_before_every_write_of_a_pass(on_mongodb: Race, crew: Crew) -> No
         if writes is not None:
             break
     tell(", ".join(writes))
-    assert writes == ["update tickwise_jobs", "insert tickwise_runs", "update tickwise_jobs"]
+    wanted = ("insert intents", "update jobs", "insert runs", "delete intents")
+    assert [each.replace("tickwise_", "") for each in writes] == list(wanted)
     check_each_once(place.runs(), _slots(NAMES, point))
     with MongoClient[Any](place.url) as client:
-        jobs = client.get_default_database()["tickwise_jobs"]
-        assert jobs.count_documents({"plan": {"$exists": True}}) == 0
+        assert client.get_default_database()["tickwise_intents"].count_documents({}) == 0
 
 
 def test_a_job_that_is_changed_meanwhile_stays_as_it_is(on_mongodb: Race, writes: Writes) -> None:

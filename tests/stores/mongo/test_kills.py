@@ -16,7 +16,7 @@ from ...support.races.race import Race, all_runs, check_each_once, job, pair, sl
 from ..races.roles.mongo import LEFT_ALONE, ONE_BY_ONE, PARTS, QUEUES
 
 LEFTOVERS: dict[str, dict[str, Any]] = {
-    "jobs": {"plan": {"$exists": True}},
+    "intents": {},
     "runs": {"$or": [{"unwoken": True}, {"state": "draft"}, {"seat": {"$exists": True}}]},
     "batches": {},
 }

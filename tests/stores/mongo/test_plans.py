@@ -8,6 +8,7 @@ from unittest.mock import patch
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tickwise.core.change import Paused
 from tickwise.core.definition import Overlap, Policy
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
@@ -85,7 +86,7 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Race) -> N
 
         fulfilling = patch.object(intents, "apply", meanwhile)
         fulfilling.start()
-        await store.tick(plan, "goes on")
+        await store.tick(plan, "goes on", jobs=["a"])
         await settle_everything(store, "settles")
         await other.close()
 
@@ -94,7 +95,7 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Race) -> N
 
 
 def test_a_plan_that_is_young_is_left_to_its_process(on_mongodb: Race) -> None:
-    """Claims pass over a job whose plan is being applied; once it is late, `expire` applies it, too (S1)."""
+    """A job whose plan is being applied is not due; once the plan is late, `expire` applies it, too (S1)."""
     on_mongodb.install(job("a", "* * * * *"))
     on_mongodb.clock.advance(60)
 
@@ -111,3 +112,20 @@ def test_a_plan_that_is_young_is_left_to_its_process(on_mongodb: Race) -> None:
 
     on_mongodb.do(story)
     check_each_once(on_mongodb.runs(), [("a", START + 60)], state=None)
+
+
+def test_a_plan_that_is_in_the_way_of_a_person(on_mongodb: Race) -> None:
+    """What a person asks of a job whose plan is left is done after the plan, and the plan is settled then (S1)."""
+    on_mongodb.install(job("a", "* * * * *"))
+    on_mongodb.clock.advance(60)
+
+    async def story(store: Store) -> None:
+        other = opened(**on_mongodb.address)
+        with patch.object(intents, "apply", _die), suppress(Died):
+            await other.tick(plan, "dies")
+        await other.close()
+        assert (await store.change("a", Paused("somebody"))).paused
+        [run] = (await store.insights.runs()).items
+        assert run.slot == START + 60
+
+    on_mongodb.do(story)

@@ -43,7 +43,7 @@ EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _SERVER_TIME: Document = {"$multiply": [{"$toLong": "$$NOW"}, 1_000]}
 _TIMEOUTS = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000}
-_DURABLE, _LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
+_DURABLE, LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
 
 
 class Mongo:
@@ -71,8 +71,9 @@ class Mongo:
         self.claiming = asyncio.Lock()  # one pass of this process claims at a time
         self.claimed: set[str] = set()  # by passes of this process that have not ended
         self.offers: dict[str, Offers] = {}  # of live workers, by what they serve
-        self.news = ChangeNumber(self.collection("counters").with_options(write_concern=_LIGHT))
+        self.news = ChangeNumber(self.collection("counters").with_options(write_concern=LIGHT))
         self.jobs = self.collection("jobs")
+        self.intents = self.collection("intents")  # the log
         self.runs = self.collection("runs")
         self.batches = self.collection("batches")  # of runs that are enqueued together
         self.decisions = self.collection("decisions")
@@ -130,7 +131,7 @@ class Mongo:
         return list(range(first, first + count))
 
     async def write(self, collection: Collection, writes: Sequence[Write]) -> int:
-        """Write one batch; how many documents matched. A duplicate key means that another was first: no error."""
+        """Write one batch; how many documents matched or are new. A key that is taken already is no error."""
         if not writes:
             return 0
         try:
@@ -140,8 +141,8 @@ class Mongo:
             others = [each for each in details["writeErrors"] if each["code"] != DUPLICATE]
             if others or details["writeConcernErrors"]:
                 raise
-            return int(details["nMatched"])
-        return done.matched_count
+            return int(details["nMatched"] + details["nInserted"])
+        return done.matched_count + done.inserted_count
 
     async def close(self) -> None:
         await self.news.close()

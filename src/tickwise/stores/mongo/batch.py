@@ -24,7 +24,7 @@ from ..simple_plan import SimpleSchedule, plan_simple_schedules
 from .base import Mongo
 from .intents import Effects, Intent
 
-_SPECIAL = ("deleted_at", "gone", "after", "held", "plan")  # fields of a document that say that more is to be done
+_SPECIAL = ("deleted_at", "gone", "after", "held")  # fields of a document that say that more is to be done
 _SPECIAL_ENTRY = ("rest", "deleted_at", "paused")
 _PlanKey: TypeAlias = tuple[str, int]  # the digest of a schedule's definition, and its cursor
 

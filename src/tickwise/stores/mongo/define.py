@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 from bson import encode
-from pymongo.errors import DuplicateKeyError
 
 from ...core import job_sources
 from ...core.change import Change
@@ -20,10 +19,10 @@ from ..compare_and_set import LostRaceError, persist
 from ..digest_cache import digest_of
 from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_needs, check_version, needed_schedules
 from .base import Mongo
 from .fleet import pause_state
-from .intents import Effects, Intent, apply_all, commit, create
+from .intents import Effects, Intent, commit, settle
 from .jobs import load
 
 _MAX_NAMES = 1_000  # that are searched for the nearest
@@ -126,7 +125,7 @@ async def _reassign(mongo: Mongo, name: str, source: str, to: str) -> bool:
 async def _settled_document(mongo: Mongo, name: str, now: int) -> Document | None:
     """A job's document, with nothing of an earlier intent left to apply."""
     document = await mongo.jobs.find_one({"_id": name})
-    if document and await apply_all(mongo, [document], now):
+    if document and await settle(mongo, [document], now):
         raise LostRaceError
     return document
 
@@ -146,13 +145,13 @@ async def _check_needs(mongo: Mongo, job: JobDefinition) -> None:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {schedule.name for schedule in job.schedules}
-    wanted = {after.schedule for schedule in job.schedules for after in schedule.policy.after} - own
+    wanted = {need for schedule in job.schedules for need in needed_schedules(schedule)} - own
     while wanted:
         others = {"names": {"$in": sorted(wanted)}, "_id": {"$ne": job.name}}
         owners = await load(mongo, await mongo.jobs.find(others).to_list())
         found = {name: each for owner in owners for name, each in owner.state.live.items() if name in wanted}
         for name, schedule in found.items():
-            known[name] = [after.schedule for after in schedule.definition.policy.after]
+            known[name] = needed_schedules(schedule.definition)
         if wanted - found.keys():
             known |= {name: () for name in await schedule_names(mongo) if name not in known}
         wanted = {need for name in found for need in known[name]} - known.keys() - own
@@ -217,14 +216,8 @@ async def _commit_job(
     effects = Effects(dropped=dropped, decisions=recorded(job.state))
     wake_at = job.state.wake_at(now // MICRO)
     intent = Intent(job.document, wake_at, new, effects, least_seq=max(now, job.least_seq))
-    if job.document["seq"]:
-        if not await commit(mongo, [intent], now):
-            raise LostRaceError
-    else:
-        try:
-            await create(mongo, intent, now)
-        except DuplicateKeyError:
-            raise LostRaceError from None
+    if not await commit(mongo, [intent], now):
+        raise LostRaceError
     await mongo.news.tell()
 
 
@@ -262,7 +255,7 @@ async def _change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
     owner = await mongo.jobs.find_one({"names": name})
     if owner is None:
         raise no_such("schedule", name, await schedule_names(mongo))
-    if await apply_all(mongo, [owner], now):
+    if await settle(mongo, [owner], now):
         raise LostRaceError
     (job,) = await load(mongo, [owner])
     if name in job.state.unreadable:

@@ -44,7 +44,7 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
     """The jobs that are asked for; refused if one is not there, or does not take its params."""
     names = sorted({one.job for one in asked})
     live = {"deleted_at": {"$exists": False}}
-    found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0, "plan": 0}).to_list()
+    found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0}).to_list()
     jobs = {job["_id"]: job for job in found}
     for name in names:
         if name not in jobs:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pymongo import UpdateMany, UpdateOne
 
+from ...core.definition import successes_of_job
 from ...core.payload import clip
 from ...core.settle import Cancelled, Outcome, Settled
 from ...core.states import ACTIVE, Event, RunState
@@ -162,7 +163,7 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
     second = now // MICRO
     wakes = _wakes(newest, second)
     if names := await _names_awaited(mongo, [run for run in ended if newest[run["job"]] is not None]):
-        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
+        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}}
         wakes.append(UpdateMany({"after": {"$in": names}}, due_now))
     await mongo.write(mongo.jobs, wakes)
     woken = {"_id": {"$in": [run["_id"] for run in ended]}}
@@ -170,8 +171,9 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
 
 
 async def _names_awaited(mongo: Mongo, succeeded: Sequence[Document]) -> list[str]:
-    """Schedules for which these successes count: of a run without one, all of its job (S35)."""
+    """What these successes count for: the job, the schedule and, of a run without one, all of its job (S35)."""
     names = {run["schedule"] for run in succeeded if "schedule" in run}
+    names |= {successes_of_job(run["job"]) for run in succeeded}
     if without := sorted({run["job"] for run in succeeded if "schedule" not in run}):
         owners = mongo.jobs.find({"_id": {"$in": without}}, {"names": 1})
         names |= {name async for owner in owners for name in owner.get("names", ())}
@@ -193,8 +195,7 @@ def _wakes(newest: Mapping[str, int | None], second: int) -> list[Write]:
 def _woken(success: int | None, second: int) -> Document:
     due = {"$cond": ["$waiting", {"$min": ["$wake_at", second]}, "$wake_at"]}
     noted = {} if success is None else {"last_success": {"$max": ["$last_success", success]}}
-    woken = {"$cond": ["$waiting", True, "$woken"]}
-    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, "woken": woken, **noted}}
+    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, **noted}}
 
 
 async def ask_overdue_to_end(mongo: Mongo, which: Sequence[tuple[Document, str]]) -> None:

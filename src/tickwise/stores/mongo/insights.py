@@ -37,7 +37,7 @@ from .runs import SHOWN
 from .search import contains_pattern, contains_text, matching_names
 
 _LIVE = {"deleted_at": {"$exists": False}}
-_OF_JOB = {"schedules": 0, "plan": 0}
+_OF_JOB = {"schedules": 0}
 _LIVE_STATES = [str(RunState.QUEUED), str(RunState.RUNNING)]
 _OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 

@@ -1,47 +1,54 @@
 """How a move of a job becomes true, all of it or nothing, with one document at a time.
 
     1. decide    read the job's document (its `seq` is n) and what else matters; decide what is to be done
-    2. commit    one compare-and-set: if `seq` still is n, the document gets its new state, `seq` n + 1, and the
-                 *plan*: all that is still to be done in other documents, ids included
-    3. apply     do it: insert runs, end runs, record decisions. Each of these can be done twice
-    4. settle    take the plan out of the document
+    2. log       write the *plan*: all that is to be done in other documents, ids included. Plans of many jobs
+                 share a document, whose `_id` is the *move*
+    3. commit    one compare-and-set: if `seq` still is n, the job's document gets its new state, `seq` n + 1, and
+                 the move
+    4. apply     do what the plan says: insert runs, end runs, record decisions. Each of these can be done twice
+    5. settle    take the move out of the log
 
-The second step is the move. A process that reads a document with a plan in it applies the plan first, whichever
-process wrote it: one may die anywhere. Until the plan is settled the job is due, at the latest `SOON`. Claims pass
-over it while its plan is young, and find it afterwards; `expire` looks for plans, too.
+The third step is the move: a plan counts for those jobs whose documents name its move. A process that is about to
+move a job whose last move is still in the log applies that plan first, whichever process wrote it: one may die
+anywhere. Then it takes the name of the move out of the job's document, so nobody does that again. `expire` looks
+for moves that have been in the log for `SOON`, and removes them when nobody can still be making them.
 
 Why nothing is lost or done twice:
 
 - *Lanes and slots* are taken only by a compare-and-set of the job's document: by passes, triggers, and runs put
-  back. They are read after the document, so if the compare-and-set succeeds nobody has taken one since,
-  and an insert of step 3 can only meet its own run.
+  back. They are read after the document and the log, so if the compare-and-set succeeds nobody has taken one
+  since, and an insert of step 4 can only meet its own run.
 - *Wake-ups.* After the end of a run is written, `seq` is raised. A pass that has not seen the end loses its
   compare-and-set and looks again; one that was faster and wrote that a slot waits is seen by the end of the run,
   and the job is made due. The write that ends a run marks it `unwoken` until that is done; `expire` looks for
   the mark.
 - *A late process*, which applies a plan that others have settled: its runs are there already under their ids (no
   run is deleted within an hour, and nobody is later than `MOVE_SECONDS`); what a later plan recorded is not
-  recorded over (`seq`); a run that was put back since (`back`) is not ended; and only a plan that is still there
-  is settled.
+  recorded over (`seq`); and a run that was put back since (`back`) is not ended.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from bson import ObjectId, encode
+from bson.raw_bson import RawBSONDocument
 from pymongo import InsertOne, UpdateMany, UpdateOne
 
 from ...core.states import RunState
+from ..contract import StatementError
 from ..job_document import Document, present
 from ..records import MICRO
-from .base import Mongo, Write, changes, move_id
+from .base import LIGHT, MOVE_SECONDS, Mongo, Write, changes, move_id
 from .finish import ask_overdue_to_end, ask_to_end, end_queued
 from .runs import forget_steps, ids_of, put_back
 
-SOON = 2  # seconds of the store's time after which a claim finds the job of a plan that is not settled
+SOON = 2  # seconds of the store's time after which `expire` applies plans that are still in the log
+_ABANDONED = 2 * MOVE_SECONDS  # seconds after which nobody can be making a move that is still in the log
 _BATCH_SIZE = 100  # simple moves in one operation, in which each document looks for its place among all
+_MAX_BYTES = 4_000_000  # of plans in one document of the log, unless it has only one
+_MAX_PLAN_BYTES = 15_000_000  # a document ends at 16 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +92,74 @@ class Intent:
         """The document's, if the move succeeds."""
         return max(int(self.document["seq"]) + 1, self.least_seq)
 
+    def plan(self, now: int) -> Document | None:
+        """What is to be done in other documents, if anything is."""
+        effects = self.effects.document()
+        return {"seq": self.seq, "at": now, **effects} if effects else None
+
+    def new_fields(self, move: ObjectId) -> Document:
+        return {
+            **self.fields, "seq": self.seq, "move": move, "wake_at": self.wake_at, "idle": self.wake_at is None
+        }  # fmt: skip
+
 
 async def commit(mongo: Mongo, intents: Sequence[Intent], now: int, simple: Sequence[Intent] = ()) -> set[str]:
     """Make moves of several jobs, each by itself, and apply their plans; the jobs that were moved.
 
     Those of `simple` ones set the same fields, to values that fit into one operation together.
     """
-    move, second = move_id(), now // MICRO
-    new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
-    alike = [(intent, _new_fields(intent, move, second, now)) for intent in simple]
-    writes: list[Write] = [_compare_and_set(*each) for each in new]
-    for first in range(0, len(alike), _BATCH_SIZE):
-        some = alike[first : first + _BATCH_SIZE]
-        writes.append(_compare_and_set_all(some) if len(some) > 1 else _compare_and_set(*some[0]))
-    won = {intent.name for intent, _ in (*new, *alike)}
-    if await mongo.write(mongo.jobs, writes) < len(won):
-        won = set(await ids_of(mongo.jobs, {"_id": {"$in": list(won)}, "move": move}))
-    plans = {i.name: fields["plan"] for i, fields in (*new, *alike) if i.name in won and fields["plan"]}
-    await apply(mongo, plans, now)
+    plans = {intent.name: plan for intent in (*intents, *simple) if (plan := intent.plan(now))}
+    log, moves = _log_documents(plans, now)
+    await mongo.write(mongo.intents, [InsertOne(each) for each in log])
+    won = await _move_jobs(mongo, intents, simple, moves)
+    applied = {name: plan for name, plan in plans.items() if name in won}
+    await apply(mongo, applied, now)
+    await asyncio.gather(
+        _delete_log_documents(mongo, [each["_id"] for each in log]), _announce_runs(mongo, applied)
+    )
     return won
 
 
-def _compare_and_set(intent: Intent, fields: Document) -> UpdateOne:
+def _log_documents(plans: Mapping[str, Document], now: int) -> tuple[list[Document], dict[str, ObjectId]]:
+    """Documents of the log, as few as have room for the plans; and in which the plan of each job is."""
+    log, moves, room = list[Document](), dict[str, ObjectId](), 0
+    for name, plan in plans.items():
+        encoded = RawBSONDocument(encode({"job": name, **plan}))
+        if (size := len(encoded.raw)) > _MAX_PLAN_BYTES:
+            raise StatementError(f"what is to be done for {name} at once has {size:,} bytes: MongoDB takes fewer")
+        if size > room:
+            log.append({"_id": move_id(), "at": now, "plans": []})
+            room = _MAX_BYTES
+        log[-1]["plans"].append(encoded)
+        moves[name] = log[-1]["_id"]
+        room -= size
+    return log, moves
+
+
+async def _move_jobs(
+    mongo: Mongo, intents: Sequence[Intent], simple: Sequence[Intent], moves: Mapping[str, ObjectId]
+) -> set[str]:
+    """Step 3, for all jobs in one command; the jobs that were moved."""
+    unlogged = move_id()
+    new, alike = (
+        [(intent, intent.new_fields(moves.get(intent.name, unlogged))) for intent in some]
+        for some in (intents, simple)
+    )
+    writes = [_compare_and_set(*each) for each in new]
+    for first in range(0, len(alike), _BATCH_SIZE):
+        some = alike[first : first + _BATCH_SIZE]
+        writes.append(_compare_and_set_all(some) if len(some) > 1 else _compare_and_set(*some[0]))
+    names = [intent.name for intent in (*intents, *simple)]
+    if await mongo.write(mongo.jobs, writes) == len(names):
+        return set(names)
+    ours = {"$in": [unlogged, *set(moves.values())]}
+    return set(await ids_of(mongo.jobs, {"_id": {"$in": names}, "move": ours}))
+
+
+def _compare_and_set(intent: Intent, fields: Document) -> Write:
+    """A job that has no document yet gets one, unless somebody was faster."""
+    if not intent.document["seq"]:
+        return InsertOne(present({"_id": intent.name, **fields}))
     return UpdateOne({"_id": intent.name, "seq": intent.document["seq"]}, changes(fields))
 
 
@@ -120,62 +173,61 @@ def _compare_and_set_all(moves: Sequence[tuple[Intent, Document]]) -> UpdateMany
     place = {"$indexOfArray": [{"$literal": names}, "$_id"]}
     seqs = {"$literal": [intent.document["seq"] for intent, _ in moves]}
     new = {"$literal": [present(fields) for _, fields in moves]}
+    gone = [name for name, value in moves[0][1].items() if value is None]
     return UpdateMany(
         {"_id": {"$in": names}, "$expr": {"$eq": ["$seq", {"$arrayElemAt": [seqs, place]}]}},
         [
-            {"$unset": [name for name, value in moves[0][1].items() if value is None]},
+            *([{"$unset": gone}] if gone else ()),
             {"$replaceWith": {"$mergeObjects": ["$$ROOT", {"$arrayElemAt": [new, place]}]}},
         ],
     )
 
 
-async def create(mongo: Mongo, intent: Intent, now: int) -> None:
-    """As `commit`, of a job that has no document yet; raises DuplicateKeyError."""
-    fields = _new_fields(intent, move_id(), now // MICRO, now)
-    await mongo.jobs.insert_one(present({"_id": intent.name, **fields}))
-    if fields["plan"]:
-        await apply(mongo, {intent.name: fields["plan"]}, now)
+async def settle(mongo: Mongo, jobs: Sequence[Document], now: int) -> bool:
+    """Apply plans of these jobs that are in the log; true if there were any: then read the jobs again."""
+    moves = list({job["move"] for job in jobs if "move" in job})
+    log = await mongo.intents.find({"_id": {"$in": moves}}).to_list() if moves else []
+    return await _settle_moves(mongo, log, jobs, now)
 
 
-def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
-    effects, wake_at = intent.effects.document(), intent.wake_at
-    plan = None
-    if effects:
-        plan = {**present({"wake_at": wake_at}), "id": move, "seq": intent.seq, "at": now, **effects}
-        due = (intent.document.get("wake_at"), wake_at, second + SOON)
-        wake_at = min(each for each in due if each is not None)
-    return {
-        **intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "idle": intent.wake_at is None,
-        "woken": None, "plan": plan,
-    }  # fmt: skip
+async def settle_late(mongo: Mongo, now: int) -> None:
+    """Apply what is left in the log, and remove what nobody can be adding to."""
+    async for late in mongo.intents.find({"at": {"$lt": (now // MICRO - SOON + 1) * MICRO}}):
+        which = {"_id": {"$in": [plan["job"] for plan in late["plans"]]}, "move": late["_id"]}
+        await _settle_moves(mongo, [late], await mongo.jobs.find(which, {"move": 1}).to_list(), now)
+        if late["at"] < now - _ABANDONED * MICRO:
+            await _delete_log_documents(mongo, [late["_id"]])
 
 
-def free_of_plans(now: int) -> Document:
-    """Jobs in which nobody has left a plan a moment ago."""
-    return {"plan.at": {"$not": {"$gte": _youngest_late(now)}}}
-
-
-def left_plans(now: int) -> Document:
-    """Jobs whose plans ought to be settled. All of them are due, so the index of due jobs finds them."""
-    return {
-        "local": {"$in": [False, True]}, "wake_at": {"$lte": now // MICRO}, "plan.at": {"$lt": _youngest_late(now)}
-    }  # fmt: skip
-
-
-def _youngest_late(now: int) -> int:
-    """Plans that were made before it are late: `SOON` counts whole seconds, as what is due does."""
-    return (now // MICRO - SOON + 1) * MICRO
-
-
-async def apply_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:
-    """Apply plans that another process has left; true if there were any: then read the documents again."""
-    plans = {document["_id"]: document["plan"] for document in documents if "plan" in document}
+async def _settle_moves(mongo: Mongo, log: Sequence[Document], jobs: Sequence[Document], now: int) -> bool:
+    """Apply the plans that count for these jobs. Then nobody needs to do so any more."""
+    moves = {job["_id"]: job["move"] for job in jobs if "move" in job}
+    plans = {plan["job"]: plan for each in log for plan in each["plans"] if moves.get(plan["job"]) == each["_id"]}
+    if not plans:
+        return False
     await apply(mongo, plans, now)
-    return bool(plans)
+    done: dict[ObjectId, list[str]] = defaultdict(list)
+    for name in plans:
+        done[moves[name]].append(name)
+    gone = {"$unset": {"move": ""}}
+    settled = [UpdateMany({"_id": {"$in": names}, "move": move}, gone) for move, names in done.items()]
+    await asyncio.gather(mongo.write(mongo.jobs, settled), _announce_runs(mongo, plans))
+    return True
+
+
+async def _delete_log_documents(mongo: Mongo, moves: Sequence[ObjectId]) -> None:
+    """If that is lost, the plans are applied once more: so it need not wait for a majority."""
+    if moves:
+        await mongo.intents.with_options(write_concern=LIGHT).delete_many({"_id": {"$in": moves}})
+
+
+async def _announce_runs(mongo: Mongo, plans: Mapping[str, Document]) -> None:
+    if any(run["state"] == RunState.QUEUED for plan in plans.values() for run in plan.get("runs", ())):
+        await mongo.news.tell()
 
 
 async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
-    """Steps 3 and 4, for the plans of several jobs at once."""
+    """Step 4, for the plans of several jobs at once."""
     if not plans:
         return
     every = plans.values()
@@ -193,9 +245,6 @@ async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
     await ask_to_end(mongo, cancels)
     await end_queued(mongo, [*cancels, *dropped], now)
     await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])
-    settling = mongo.write(mongo.jobs, _settlements(plans))
-    queued = any(run["state"] == RunState.QUEUED for plan in every for run in plan.get("runs", ()))
-    await asyncio.gather(settling, *([mongo.news.tell()] if queued else ()))
 
 
 def _dropped(until: int, job: str | None = None, schedules: Sequence[str] = ()) -> Document:
@@ -218,22 +267,3 @@ def _record(decision: Document, plan: Document) -> UpdateOne:
         },
         upsert=True,
     )
-
-
-_DUE_AS_PLANNED = {"$ifNull": ["$plan.wake_at", "$$REMOVE"]}
-_SETTLED: list[Document] = [
-    {"$set": {"wake_at": {"$cond": ["$woken", {"$min": ["$wake_at", "$plan.wake_at"]}, _DUE_AS_PLANNED]}}},
-    {"$unset": "plan"},
-]
-
-
-def _settlements(plans: Mapping[str, Document]) -> list[Write]:
-    """Each job is due when its plan says, or now if it was woken since. Plans of one move are settled together."""
-    moves: dict[Any, list[str]] = defaultdict(list)
-    for name, plan in plans.items():
-        moves[plan["id"]].append(name)
-    return [
-        UpdateMany({"_id": {"$in": names}, "plan.id": move}, _SETTLED) if len(names) > 1
-        else UpdateOne({"_id": names[0], "plan.id": move}, _SETTLED)  # which the driver repeats if need be
-        for move, names in moves.items()
-    ]  # fmt: skip

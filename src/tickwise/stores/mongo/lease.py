@@ -34,7 +34,7 @@ from ..run_document import digests, lapse_of, lease_of
 from .base import WHOLE_ANSWER, Mongo, changes, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_as, never_began, wake
-from .intents import apply_all, left_plans
+from .intents import settle_late
 from .runs import FOR_LEASES, FOR_MOVES, ids_of, taken_by, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
@@ -199,11 +199,9 @@ async def _lapsed(mongo: Mongo, now: int) -> list[Document]:
 
 async def _finish_interrupted(mongo: Mongo, now: int) -> None:
     """Apply plans, wake waiting jobs and announce enqueued runs that a process left when it died."""
-    left, unwoken = await asyncio.gather(
-        mongo.jobs.find(left_plans(now)).limit(_BATCH_SIZE).to_list(),
-        mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(),
+    unwoken, _ = await asyncio.gather(
+        mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(), settle_late(mongo, now)
     )
-    await apply_all(mongo, left, now)
     await wake(mongo, unwoken, now)
     await tidy_up(mongo, now)  # a plan may hold drafts
 

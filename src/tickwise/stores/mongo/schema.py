@@ -34,7 +34,7 @@ def _exists(field: str) -> Document:
 INDEXES = {
     "jobs": [
         _index("names", unique=True, where=_exists("names")),  # a schedule has one job (S26)
-        _index("local", "wake_at", "idle", "plan.at"),
+        _index("local", "wake_at", "idle"),
         _index("gone", where=_exists("gone")),
         _index("after", where=_exists("after")),
         _index("held", where=_exists("held")),

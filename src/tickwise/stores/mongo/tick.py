@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
+from bson import ObjectId
+
 from ...core.definition import Policy
 from ...core.events import run_params_text
 from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
@@ -29,7 +31,7 @@ from ..whole_scan import Scan, WokenJobs
 from .base import WHOLE_ANSWER, Mongo
 from .batch import SimpleMove, free_moves, plan_simple_jobs
 from .fleet import pause_state
-from .intents import Effects, Intent, apply_all, commit, free_of_plans
+from .intents import Effects, Intent, commit, settle
 from .jobs import Holders, load, read_facts, read_holders
 from .lease import limited
 from .runs import held_by, ids_of, new_run, waiting
@@ -182,31 +184,47 @@ async def _claims(
     try:
         async with mongo.claiming:
             found, following = await asyncio.gather(_due(mongo, claim, now), _following(mongo, claim, now))
-            names = [job["_id"] for job in found]
+            names = [job["_id"] for job in found.jobs]
             mongo.claimed.update(names)
-        yield await _applied(mongo, found, now), following
+        yield await _settled(mongo, found, now), following
     finally:
         mongo.claimed.difference_update(names)
 
 
-async def _due(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
-    """Due jobs, the earliest first, or those that were named."""
+class _Found(NamedTuple):
+    """Jobs as they were read, and then the moves that were in the log."""
+
+    jobs: list[Document]
+    open_moves: set[ObjectId]
+
+
+async def _due(mongo: Mongo, claim: ClaimQuery, now: int) -> _Found:
+    """Due jobs, the earliest first, or those that were named.
+
+    The log is read by the same command: the server comes to it when it has found all jobs.
+    """
     if claim.names is None:
-        wanted = _claimable({"$lte": now // MICRO}) | free_of_plans(now)
+        wanted = _claimable({"$lte": now // MICRO})
         if mongo.claimed:
             wanted["_id"] = {"$nin": list(mongo.claimed)}
-        due = mongo.jobs.find(wanted).sort("wake_at").limit(claim.limit)
+        due: list[Document] = [{"$match": wanted}, {"$sort": {"wake_at": 1}}, {"$limit": claim.limit}]
     else:
-        due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
-    return await due.batch_size(WHOLE_ANSWER).to_list()
+        due = [{"$match": {"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}}}]
+    log = {"coll": mongo.intents.name, "pipeline": [{"$project": {"_id": 1}}]}
+    found = await mongo.jobs.aggregate([*due, {"$unionWith": log}], batchSize=WHOLE_ANSWER)
+    rows = await found.to_list()
+    jobs = [row for row in rows if "schedules" in row]
+    return _Found(jobs, {row["_id"] for row in rows[len(jobs) :]})
 
 
-async def _applied(mongo: Mongo, found: list[Document], now: int) -> list[Document]:
+async def _settled(mongo: Mongo, found: _Found, now: int) -> list[Document]:
     """Jobs as they are when the plans that others have left are applied; again, if others move one meanwhile."""
-    while await apply_all(mongo, found, now):
-        again = {"_id": {"$in": [job["_id"] for job in found]}}
-        found = await mongo.jobs.find(again, batch_size=WHOLE_ANSWER).to_list()
-    return found
+    jobs = found.jobs
+    if any(job.get("move") in found.open_moves for job in jobs):
+        while await settle(mongo, jobs, now):
+            again = {"_id": {"$in": [job["_id"] for job in jobs]}}
+            jobs = await mongo.jobs.find(again, batch_size=WHOLE_ANSWER).to_list()
+    return jobs
 
 
 async def _taken(mongo: Mongo, plan: TickPlan, facts: Facts) -> set[Key]:
@@ -247,18 +265,29 @@ async def _run_documents(
     mongo: Mongo, claim: ClaimQuery, context: _PassContext, new: Sequence[_NewRun]
 ) -> dict[str, list[Document]]:
     """The runs to insert, by job, with their ids; some may be leased to the node already."""
-    now, reserve = context.now, context.reserve
-    free = reserve.capacity if reserve else 0
     ids = [*context.ids, *await mongo.numbers(max(0, len(new) - len(context.ids)))]
     by_start = {each.start: each for each in new}
+    made = [
+        (by_start[start].job, _run_document(id_, by_start[start], context.now) | {"claimed_by": claim.node})
+        for id_, start in zip(ids, starts_in_order(list(by_start)), strict=False)
+    ]
+    if context.reserve:
+        for run in _next_to_lease(mongo, context.reserve, made):
+            run.update(held_by(context.reserve, context.now))
     found: dict[str, list[Document]] = defaultdict(list)
-    for id_, start in zip(ids, starts_in_order(list(by_start)), strict=False):
-        run = _run_document(id_, by_start[start], now) | {"claimed_by": claim.node}
-        if free and reserve and _may_lease(mongo, by_start[start].job, reserve):
-            free -= 1
-            run |= held_by(reserve, now)
-        found[start.job].append(run)
+    for job, run in made:
+        found[job["_id"]].append(run)
     return found
+
+
+def _next_to_lease(
+    mongo: Mongo, reserve: LeaseRequest, made: Sequence[tuple[Document, Document]]
+) -> list[Document]:
+    """The new runs that are leased when they are made, chosen as a lease would."""
+    rank = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues))}
+    wanted = [run for job, run in made if _may_lease(mongo, job, reserve)]
+    wanted.sort(key=lambda run: (rank[run["queue"]], -run["priority"], run["due_at"], run["_id"]))
+    return wanted[: reserve.capacity]
 
 
 def _run_document(id_: int, new: _NewRun, now: int) -> Document:

@@ -61,6 +61,6 @@ async def wake_held(mongo: Mongo, now: int) -> None:
     workers = await live_workers(mongo, now)
     served = [job["_id"] for job in held if not workers.missing(job["queue"], job["requires"])]
     if served:
-        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
+        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}}
         await mongo.jobs.update_many({"_id": {"$in": served}, **which}, due_now)
         await mongo.news.tell()

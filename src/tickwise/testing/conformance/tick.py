@@ -343,6 +343,23 @@ class ReserveStories(Stories):
         await world.end(lease)
         assert sorted(run.state for run in await world.runs()) == ["queued", "running", "succeeded"]
 
+    async def test_the_most_urgent_new_runs_are_leased(self, world: World) -> None:
+        """What is leased in the pass is chosen as a lease would: by the order of queues, priority and age."""
+        await world.define(
+            job("a", HOURLY, queue="other", priority=9), job("b", HOURLY), job("c", HOURLY, priority=5),
+            job("d", HOURLY, catchup="all", priority=5),
+        )  # fmt: skip
+        world.go("01:00")
+        ticked = await world.tick(reserve=world.reservation(3, queues=("default", "other")))
+        assert {lease.job.name for lease in ticked.leases} == {"b", "c", "d"}
+        world.go("02:00")
+        for lease in ticked.leases:
+            await world.end(lease)
+        (rest,) = await world.lease(queues=("other",))
+        await world.end(rest)
+        ticked = await world.tick(reserve=world.reservation(2))
+        assert {lease.job.name for lease in ticked.leases} == {"c", "d"}
+
     @pytest.mark.parametrize(
         "why", ["no room", "unknown", "other queue", "limited", "at_most_once", "others wait"]
     )
