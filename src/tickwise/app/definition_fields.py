@@ -191,7 +191,10 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
-        fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
+        fields["after"] = [
+            {**({"schedule": a.schedule} if a.schedule else {"job": a.job}), "within": format_duration(a.within)}
+            for a in policy.after
+        ]
     fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
 

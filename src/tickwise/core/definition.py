@@ -5,7 +5,7 @@ other (S10, S11, S14); everything else is taken as given, checked by who reads i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -75,12 +75,34 @@ class BlackoutMode(StrEnum):
     SKIP = "skip"  # they are dropped
 
 
+_ANY_OF_JOB = "job:"
+
+
+def successes_of_job(job: str) -> str:
+    """The name by which the successes of all runs of a job are kept."""
+    return _ANY_OF_JOB + job
+
+
+def jobs_needed(needed: Iterable[str]) -> list[str]:
+    """The jobs among what successes are needed of."""
+    return [name.removeprefix(_ANY_OF_JOB) for name in needed if name.startswith(_ANY_OF_JOB)]
+
+
 @dataclass(frozen=True, slots=True)
 class After:
-    """A success of another schedule that a slot needs (S35)."""
+    """A success of another schedule, or of any run of a job, that a slot needs (S35)."""
 
-    schedule: str
+    schedule: str  # or nothing, with a job
     within: int
+    job: str = ""
+
+    @property
+    def needed(self) -> str:
+        """What successes are kept by: the schedule's name or, since no name has a colon, `job:` with the job's."""
+        return self.schedule or successes_of_job(self.job)
+
+    def __str__(self) -> str:
+        return self.schedule or f"job {self.job}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: Error
         until = {"until": last_instant(read_moment(spec.until), where)} if spec.until else {}
     if until and since is not None and until["until"] < since:
         errors.add(("until",), f"is before from, {iso(since)}: no slot would be left")
-    after = tuple(After(needed.schedule, needed.within) for needed in spec.after or ())
+    after = tuple(After(one.schedule or "", one.within, one.job or "") for one in spec.after or ())
     if spec.wait_for is not None and not after:
         errors.add(("wait_for",), "there is nothing to wait for: it goes with after")
     given = _given_fields(spec, _COPIED_FIELDS)

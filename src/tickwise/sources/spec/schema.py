@@ -222,8 +222,9 @@ class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
     not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
 
 
-class AfterSpec(Spec):
-    schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+class AfterSpec(Spec, one_of=("schedule", "job"), called="an entry of after"):
+    schedule = optional(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+    job = optional(NAME_TEXT, "The job of which any run must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
 
 
