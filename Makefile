@@ -26,11 +26,12 @@ LONG := tests/e2e \
 	tests/app/test_slow_network.py \
 	tests/importers/test_real_cron.py \
 	tests/bench/test_engines.py
-LONGER := tests/chaos/test_chaos.py tests/chaos/test_failover.py
+LONGER := tests/chaos/test_chaos.py tests/chaos/test_failover.py tests/soak/test_soak.py
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock docs vendor dist clean
+RUNS ?= 2000000
+.PHONY: run test proof sim chaos soak fuzz cover check bench format lock docs vendor dist clean
 
 run: .venv/run.stamp  ## install and serve examples/pipelines
 	$(BIN)/tickwise serve $(JOBS)
@@ -49,6 +50,9 @@ sim: .venv/dev.stamp  ## SEEDS histories of simulated fleets, in two processes; 
 
 chaos: .venv/dev.stamp  ## what docs/reliability.md reports: FAULTS to a fleet on each store; takes three quarters of an hour
 	TICKWISE_TEST_FAULTS=$(FAULTS) TICKWISE_TEST_REPORT=$(CHAOS_REPORT) $(BIN)/pytest -s -q tests/chaos $(ARGS)
+
+soak: .venv/dev.stamp  ## RUNS runs with retention on SQLite and on PostgreSQL; nothing may grow. PLOTS names a folder for pictures
+	TICKWISE_TEST_SOAK=$(RUNS) TICKWISE_TEST_PLOTS=$(PLOTS) $(BIN)/pytest -s -q tests/soak $(ARGS)
 
 fuzz: .venv/dev.stamp  ## inputs and rows that are nearly right, new ones each time; takes minutes
 	TICKWISE_EXPLORE=1 TICKWISE_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 2 tests/fuzz $(ARGS)

@@ -6,8 +6,10 @@ import pytest
 
 from tickwise.app.restoration import Restoration, mark_restored, set_backs
 from tickwise.core.errors import InputError
+from tickwise.core.handover import Began
 from tickwise.core.states import RunState
 from tickwise.stores.records import Node, Role
+from tickwise.testing.conformance.handover import hand_over
 from tickwise.testing.conformance.world import HOURLY, World, instant, job
 
 from ..support.app import new_world, patiently
@@ -44,7 +46,7 @@ async def test_nothing_of_the_lost_store_is_done_again() -> None:
 
 @patiently
 async def test_what_is_under_way_goes_on() -> None:
-    """A run whose worker renews its lease, one that an engine executes, and one that was made since."""
+    """A run whose worker renews its lease, and one that was made since."""
     world = await of_a_backup()
     (held,) = await world.lease(seconds=30)
     await world.enqueue("order")
@@ -53,6 +55,22 @@ async def test_what_is_under_way_goes_on() -> None:
     states = {run.id: run.state for run in (await world.insights.runs()).items}
     assert states[held.id] is RunState.RUNNING
     assert list(states.values()).count(RunState.QUEUED) == 1
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+@patiently
+async def test_work_on_an_engine_goes_on_if_it_has_begun(has_begun: bool) -> None:
+    """It reports its end itself; an order that has not begun would be sent again, so it never begins (S53)."""
+    world = await new_world()
+    lease = await hand_over(world)
+    if has_begun:
+        await world.store.hand_over(lease.id, lease.token, Began("ticket", "claim"))
+    world.go("00:05")
+    done = await mark_restored(world.store, world.now, "ann")
+    assert done.runs == (not has_begun)
+    assert (await world.run(lease.id)).cancelling is not has_begun
+    gate = await world.store.hand_over(lease.id, lease.token, Began("ticket", "claim"))
+    assert (gate is not None) is has_begun
 
 
 @patiently

@@ -1,9 +1,9 @@
 """What lies under a fleet, and what can be done to it: a server behind a proxy, or a file."""
 
-import resource
 import select
 import socket
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pymysql
 from bson import encode
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
 
 from tickwise.stores.redis.scripts import script
 from tickwise.stores.sql.mysql_tickets import TICKET_NAMES
@@ -30,6 +33,7 @@ from .proxy import Proxy
 
 _LEAST_BYTES = 4_096  # that a file may have on a full disk
 _SOON = 0.005  # seconds in which mongod closes a connection that is one too many
+_READ = "SELECT count(*) FROM tickwise_runs"
 _WRITES = tuple(b"\x02%b\0" % name for name in (b"insert", b"update", b"delete", b"findAndModify"))
 
 
@@ -42,6 +46,7 @@ class Kind(NamedTuple):
     is_write: Callable[[bytes], bool]
     query: str  # of the address by which nodes reach it
     block_claims: Callable[[str, Proxy], AbstractContextManager[object]]
+    hold_snapshot: Callable[[str], AbstractContextManager[object]] | None
 
 
 def _seat_at_postgres(url: str) -> AbstractContextManager[Any] | None:
@@ -122,6 +127,34 @@ def _refuse_claims_of_redis(_: str, proxy: Proxy) -> AbstractContextManager[None
     return proxy.answering(lambda data: b"-ERR refused\r\n" if claim in data and b'"limit":' in data else None)
 
 
+@contextmanager
+def _snapshot_of_postgres(url: str) -> Iterator[None]:
+    with psycopg.connect(url) as other:
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.execute(_READ)
+        yield
+
+
+@contextmanager
+def _snapshot_of_mysql(url: str) -> Iterator[None]:
+    with mariadb.connected(url) as other:
+        other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        other.execute(_READ)
+        yield
+
+
+@contextmanager
+def _snapshot_of_mongodb(url: str) -> Iterator[None]:
+    with (
+        suppress(PyMongoError),  # the server itself ends a transaction after a minute
+        MongoClient[Any](url) as client,
+        client.start_session() as session,
+        session.start_transaction(read_concern=ReadConcern("snapshot")),
+    ):
+        client.get_database("tickwise").runs.find_one(session=session)
+        yield
+
+
 KINDS = {
     "postgres": Kind(
         partial(postgres.server, "max_connections=50"),
@@ -130,6 +163,7 @@ KINDS = {
         lambda data: b"COMMIT\0" in data,
         "",
         _hold_tickets_of_postgres,
+        _snapshot_of_postgres,
     ),
     "mysql": Kind(
         partial(mariadb.server, "max-connections=50"),
@@ -138,6 +172,7 @@ KINDS = {
         lambda data: data.endswith(b"\x03COMMIT"),
         "",
         _hold_tickets_of_mysql,
+        _snapshot_of_mysql,
     ),
     "mongodb": Kind(
         partial(mongodb.server, "--maxConns", "80"),
@@ -146,6 +181,7 @@ KINDS = {
         lambda data: any(name in data for name in _WRITES),
         "directConnection=true",  # past the address that the server has for itself
         _refuse_claims_of_mongodb,
+        _snapshot_of_mongodb,
     ),
     "redis": Kind(
         partial(valkey.server, *valkey.DURABLE, "--maxclients", "80"),
@@ -154,6 +190,7 @@ KINDS = {
         lambda data: b"EVAL" in data,
         "",
         _refuse_claims_of_redis,
+        None,
     ),
 }
 
@@ -189,6 +226,20 @@ class Database:
         """What a node needs to claim is held by others, or refused; nothing that it needs to commit is."""
         return self._kind.block_claims(self.url, self.proxy)
 
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """The server can write no file any further, and ends by that; it is started again when it can."""
+        parent = self._server.process.pid
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        _limit([parent, *map(int, children)], _LEAST_BYTES)
+        yield
+        self.restart()
+
+    def snapshot_held(self) -> AbstractContextManager[object]:
+        """Somebody reads in a transaction that does not end, so the server keeps what others replace."""
+        assert self._kind.hold_snapshot
+        return self._kind.hold_snapshot(self.url)
+
     def _fill(self, crowd: ExitStack) -> None:
         while seat := self._kind.seat(self.url):
             crowd.enter_context(seat)
@@ -211,13 +262,25 @@ class File:
     @contextmanager
     def full(self, processes: Sequence[Process]) -> Iterator[None]:
         """No file grows under the hands of these processes, whether they write the store, its journal or a log."""
-        _limit(processes, _LEAST_BYTES)
+        pids = [process.pid for process in processes]
+        _limit(pids, _LEAST_BYTES)
         yield
-        _limit(processes, resource.RLIM_INFINITY)
+        _limit(pids, "unlimited")
+
+    @contextmanager
+    def snapshot_held(self) -> Iterator[None]:
+        """Somebody reads in a transaction that does not end, so the log of writes cannot be folded in."""
+        with closing(sqlite3.connect(self._path, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute(_READ)
+            yield
 
 
-def _limit(processes: Sequence[Process], most: int) -> None:
-    for process in processes:
-        with suppress(ProcessLookupError):  # it may have been about to start, and could not
-            _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, hard))
+def _limit(pids: Sequence[int], most: int | str) -> None:
+    """By a program that runs as their user: root alone may not, in a container."""
+    for pid in pids:
+        with suppress(FileNotFoundError):  # it may have been about to start, and could not
+            owner = Path(f"/proc/{pid}").stat()
+            words = ["/usr/bin/prlimit", f"--pid={pid}", f"--fsize={most}:"]
+            ids: Any = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+            subprocess.run(words, **ids, check=False, stderr=subprocess.DEVNULL)

@@ -1,5 +1,6 @@
 """What is done to a fleet and to what lies under it, by the names that the report has for it."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ LEASE = 2  # seconds
 PAST_THE_LEASE = 1.25 * LEASE
 WHILE_FULL = 1.0
 PAST_THE_POLLS = 5.0  # seconds, after which a node that cannot claim has fallen back
+SNAPSHOT = float(os.environ.get("TICKWISE_TEST_SNAPSHOT", "6"))  # seconds for which somebody reads
 _FOR_A_WRITE = 60.0  # seconds, against hanging
 
 
@@ -65,6 +67,17 @@ def _fill_the_disk(fleet: Fleet, file: File) -> None:
         fleet.lives_for(WHILE_FULL)
 
 
+def _fill_the_disk_of_the_server(fleet: Fleet, database: Database) -> None:
+    with database.full():
+        fleet.lives_for(WHILE_FULL)
+
+
+def _hold_a_snapshot(fleet: Fleet, base: Database | File) -> None:
+    with base.snapshot_held():
+        fleet.lives_for(SNAPSHOT)
+        fleet.recovered()
+
+
 def _hold_the_file(fleet: Fleet, file: File) -> None:
     with file.locked():
         fleet.lives_for(PAST_THE_LEASE)
@@ -85,11 +98,13 @@ _OF_FILES: Mapping[str, Fault] = {
     "the disk is full": _fill_the_disk,
     "another process locks the file past the leases": _hold_the_file,
 }
-EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_FILES})
+_OF_DISKS: Mapping[str, Fault] = {"the server's disk is full, and it stops": _fill_the_disk_of_the_server}
+_OF_SNAPSHOTS: Mapping[str, Fault] = {"another client holds an old snapshot": _hold_a_snapshot}
+EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_DISKS, **_OF_FILES, **_OF_SNAPSHOTS})
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "postgres": {**_OF_NODES, **_OF_SERVERS},
-    "mysql": {**_OF_NODES, **_OF_SERVERS},
-    "sqlite": {**_OF_NODES, **_OF_FILES},
-    "mongodb": {**_OF_NODES, **_OF_SERVERS},
+    "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_DISKS, **_OF_SNAPSHOTS},
+    "mysql": {**_OF_NODES, **_OF_SERVERS, **_OF_SNAPSHOTS},
+    "sqlite": {**_OF_NODES, **_OF_FILES, **_OF_SNAPSHOTS},
+    "mongodb": {**_OF_NODES, **_OF_SERVERS, **_OF_SNAPSHOTS},
     "redis": {**_OF_NODES, **_OF_SERVERS},
 }

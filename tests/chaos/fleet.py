@@ -16,6 +16,7 @@ from tickwise.stores.records import MICRO, RunFilter
 
 from ..support.deployment import Deployment
 from ..support.tickwise_processes import Nest, Process
+from .spans import Freeze
 from .verdict import check_side_by_side
 
 ROLES = ("ticker", "serve", "worker", "worker")
@@ -51,6 +52,7 @@ class Fleet:
         self._nests = nests
         self._place = place
         self._url = url
+        self.freezes: list[Freeze] = []
         self.chance = Random(url.partition(":")[0])
         self._nodes = [self._started(role) for role in ROLES]
 
@@ -81,9 +83,10 @@ class Fleet:
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """One of them stands still, and goes on after the block as if no time had passed."""
-        process = self.any()
+        process, begun = self.any(), monotonic()
         process.signal(signal.SIGSTOP)
         yield
+        self.freezes.append(Freeze(process.pid, begun, monotonic()))
         process.signal(signal.SIGCONT)
 
     def lives_for(self, seconds: float) -> None:

@@ -19,8 +19,10 @@ _ROWS = {
     "reasons": "… with a reason",
     "lost": "**lost**",
     "doubled": "**doubled**",
+    "at_once": "**executed at once** what must not",
     "repeated": "attempts lost and repeated",
     "given_up": "runs marked lost: lost three times, or at most once",
+    "windows": "a process that had stood still went on beside its successor",
 }
 
 

@@ -12,10 +12,11 @@ from ..support.accounting import Told
 from ..support.deployment import Deployment
 from ..support.store_reads import nothing_active, told
 from ..support.tickwise_processes import Nest
-from .deeds import JOBS, LEDGER, NARROW, ONE, PIPELINE
+from .deeds import JOBS, LEDGER, NARROW, ONE, ONE_BY_ONE, PIPELINE
 from .faults import LEASE
 from .fleet import RIGHT, Fleet
 from .ledger import Ledger
+from .spans import SPANS, Crossing, crossings, is_explained, read_file
 from .verdict import Verdict, check, check_audit, figures
 
 SETTINGS: dict[str, Any] = {"lease": LEASE, "renew": 0.5, "poll": 0.5, "queues": ["default", NARROW]}
@@ -27,10 +28,13 @@ class Account(NamedTuple):
     found: Audit
     runs: Sequence[Told]
     deeds: Path
+    windows: Sequence[Crossing]  # in which a process that had stood still went on beside its successor (S42)
+    crossings: Sequence[Crossing]  # that nothing explains
 
     def check(self) -> None:
         """All is as promised."""
         check(self.found, self.runs, self.deeds)
+        assert not self.crossings, self.crossings
 
     def check_store(self) -> None:
         """The store has one record of each slot; jobs may have done more than it knows of."""
@@ -38,7 +42,7 @@ class Account(NamedTuple):
 
     @property
     def figures(self) -> Verdict:
-        return figures(self.found, self.runs)
+        return figures(self.found, self.runs)._replace(windows=len(self.windows), at_once=len(self.crossings))
 
 
 class Scene:
@@ -58,6 +62,7 @@ class Scene:
         self.place.on_store(lambda store: store.limit(QueueLimit(NARROW, ONE)))
         self._work = self._stack.enter_context(ExitStack())
         self._ledger = self._work.enter_context(Ledger(self._folder / LEDGER))
+        self._spans = self._work.enter_context(Ledger(self._folder / SPANS))
         self.fleet = self._work.enter_context(Fleet(self._nests, self.place, self._url_of_nodes))
         for job in JOBS:
             self.place.known(job)
@@ -77,4 +82,14 @@ class Scene:
         self.place.do(self.place.tickwise.pause())
         self.place.eventually(nothing_active)
         self._work.close()
-        return Account(self.place.on_store(audit), self.place.on_store(told), self._ledger.told)
+        spans, stalls = read_file(self._spans.told)
+        found = crossings(spans, ONE_BY_ONE)
+        windows = [each for each in found if is_explained(each, [*self.fleet.freezes, *stalls])]
+        left = [each for each in found if each not in windows]
+        return Account(
+            self.place.on_store(audit),
+            self.place.on_store(told),
+            self._ledger.told,
+            windows=windows,
+            crossings=left,
+        )

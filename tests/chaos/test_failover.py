@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tickwise.app.restoration import SetBack, set_backs
 from tickwise.core.audit import Fault
 from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.records import MICRO
 
 from ..stores.mongo.servers import restarted
 from ..support.races.processes import tell
@@ -87,7 +89,10 @@ def test_a_synchronous_standby_takes_over(nests: Mapping[int, Nest], tmp_path: P
 
 
 def test_a_standby_that_is_behind_takes_over(nests: Mapping[int, Nest], tmp_path: Path) -> None:
-    """What the primary had not sent is lost: those slots are decided again, and each has one record (S1, S7)."""
+    """What the primary had not sent is lost: its slots are decided again, each has one record, and nodes say so.
+
+    S1, S7, S78.
+    """
     with _pair(synchronous=False) as pair, Scene(nests, tmp_path, pair.url) as scene:
         scene.recovers()
         with pair.replication.stalled():
@@ -97,11 +102,17 @@ def test_a_standby_that_is_behind_takes_over(nests: Mapping[int, Nest], tmp_path
         forgotten = before - _slots_with_run(scene)
         scene.recovers()
         again = forgotten & _slots_with_run(scene)
+        noticed = scene.place.eventually(_noticed)
         account = scene.account()
     what = f"PostgreSQL, standby {BEHIND:.0f} s behind, {len(forgotten)} runs forgotten, {len(again)} made again"
     _report(what, account, scene)
     assert forgotten, "nothing was lost, so nothing was shown"
+    assert all(each.until - each.since >= BEHIND / 2 * MICRO for each in noticed)
     account.check_store()
+
+
+async def _noticed(store: Store) -> list[SetBack]:
+    return await set_backs(store, list(await store.insights.nodes()), 0)
 
 
 def _slots_with_run(scene: Scene) -> set[tuple[str | None, int]]:

@@ -18,7 +18,7 @@ def test_a_report_replaces_the_last(
     document.write_text("before\n<!-- chaos: written by make chaos -->\noutdated\n<!-- chaos: end -->\nafter\n")
     monkeypatch.setenv("TICKWISE_TEST_REPORT", str(document))
     for slots in (700, 800):
-        verdict = Verdict(slots, slots - 1, 1, 0, 0, 2, 1)
+        verdict = Verdict(slots, slots - 1, 1, 0, 0, 0, 2, 1)
         publish([Outcome(store, Counter(list(kinds)), 1.25, verdict) for store, kinds in FAULTS.items()])
     assert capsys.readouterr().out.count("| slots expected |") == 2
     told = document.read_text()
@@ -27,7 +27,7 @@ def test_a_report_replaces_the_last(
     assert "| slots expected | 800 | 800 | 800 | 800 | 800 |" in told
     assert "| a node is killed | 1 | 1 | 1 | 1 | 1 |" in told
     assert "| claims fail, commits do not | 1 | 1 |  | 1 | 1 |" in told
-    assert "44 faults" in told
+    assert "49 faults" in told
     assert "700" not in told
     assert "outdated" not in told
 
@@ -39,6 +39,6 @@ def test_half_a_report_is_only_shown(
     document = tmp_path / "document.md"
     document.write_text("as it was")
     monkeypatch.setenv("TICKWISE_TEST_REPORT", str(document))
-    publish([Outcome("sqlite", Counter(list(FAULTS["sqlite"])), 1.25, Verdict(7, 6, 1, 0, 0, 2, 1))])
+    publish([Outcome("sqlite", Counter(list(FAULTS["sqlite"])), 1.25, Verdict(7, 6, 1, 0, 0, 0, 2, 1))])
     assert document.read_text() == "as it was"
     assert "| slots expected | 7 |" in capsys.readouterr().out

@@ -16,15 +16,17 @@ from .deeds import NARROW, ONE, ONE_BY_ONE
 
 
 class Verdict(NamedTuple):
-    """The figures of a store; the last two are expected, and the ledger says why."""
+    """The figures of a store; those from `repeated` on are expected, and the ledger says why."""
 
     slots: int
     runs: int
     reasons: int
     lost: int
     doubled: int
+    at_once: int  # attempts of a run, or runs of a job that runs one by one, that executed at once
     repeated: int  # attempts that vanished with their node, and were made again
     given_up: int  # runs that vanished three times, or may not be repeated
+    windows: int = 0  # in which a process that had stood still went on beside its successor (S42)
 
 
 def check_side_by_side(unfinished: Sequence[RunRow]) -> None:
@@ -42,7 +44,7 @@ def figures(found: Audit, runs: Sequence[Told]) -> Verdict:
     repeated = sum(row.event is Event.LEASE_EXPIRED for one in runs for row in one.before)
     given_up = sum(one.run.state is RunState.LOST for one in runs)
     lost, doubled = wrong[Fault.MISSED], wrong[Fault.DOUBLED]
-    return Verdict(found.slots, found.runs, found.reasons, lost, doubled, repeated, given_up)
+    return Verdict(found.slots, found.runs, found.reasons, lost, doubled, 0, repeated, given_up)
 
 
 def check_audit(found: Audit) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tickwise.sources.yaml import read_path, read_text
 
+from ..importers.test_apscheduler_code import CODE
 from .conftest import Command
 
 TAB = "PATH=/bin\n# Dumps\n30 3 * * * backup\n*/15 2 * * * poll\n@reboot agent\n"
@@ -123,3 +124,18 @@ def test_shadow_writes_the_field_and_the_old_lines(
     timer.write_text("[Timer]\nOnCalendar=daily\n")
     calls = json.loads(command("import", "systemd", timer, *ZONE, "--shadow", "--json")[1])["calls"]
     assert calls[1].startswith("ExecStartPre=-")
+
+
+def test_a_file_is_read_and_an_object_imported(command: Command, tmp_path: Path) -> None:
+    """The same kind: a file is read as syntax, `module:scheduler` is imported."""
+    (tmp_path / "app.py").write_text(CODE)
+    code, out, _ = command("import", "apscheduler", str(tmp_path / "app.py"), "--explain", "--from", "2027-01-01")
+    assert (code, "poll" in out, "4 not imported" in out) == (1, True, True)
+
+
+@pytest.mark.parametrize("source", ["sqlite:///jobs.sqlite", "postgresql://db/jobs"])
+def test_a_store_is_refused(command: Command, source: str) -> None:
+    """Its rows are pickles, and to read one is to execute it."""
+    code, _, err = command("import", "apscheduler", source)
+    assert code == 2
+    assert "pickles" in err

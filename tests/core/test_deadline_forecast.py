@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tickwise.core.cron import parse
-from tickwise.core.definition import Deadline, TimeLimit
+from tickwise.core.definition import After, Deadline, TimeLimit, successes_of_job
 from tickwise.core.model import Deferral, Pause, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.simulation import deadline_forecast
@@ -171,6 +171,26 @@ def test_a_slot_that_waits_already() -> None:
     known = one(world, times, successes={"extract": [slot]})
     assert known.probability is not None
     assert known.probability < 0.4
+
+
+def test_what_waits_for_a_job() -> None:
+    """S35, S65: its success counts, whatever made the run; and that of a job without a schedule."""
+    world, times = chain()
+    settle = world.ledger.schedules["settle"]
+
+    def probability(job: str, run_times: Any = times, **facts: Any) -> float:
+        policy = replace(settle.definition.policy, after=(After("", 3_600, job),))
+        world.ledger.schedules["settle"] = settle._replace(definition=replace(settle.definition, policy=policy))
+        found = one(world, run_times, **facts).probability
+        assert found is not None
+        return found
+
+    assert probability("extract") < 0.1
+    assert probability("extract", {**times, "extract": took(*[90] * 12)}) > 0.9
+    late = one(world, {**times, "extract": took(*[90] * 12)})
+    assert late.causes[0].text == "extract runs late"
+    assert probability("load") > 0.9
+    assert probability("load", successes={successes_of_job("load"): [world.at("02:45")]}) < 0.1
 
 
 def test_too_few_past_runs() -> None:

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.definition import Command, HttpCall, JobDefinition, Keep, Step, check_name
+from tickwise.core.definition import (
+    After,
+    Command,
+    HttpCall,
+    JobDefinition,
+    Keep,
+    Step,
+    check_name,
+    jobs_needed,
+    successes_of_job,
+)
 from tickwise.core.errors import InputError
 from tickwise.core.parameters import Parameters
 from tickwise.core.read_only_dict import ReadOnlyDict
@@ -99,3 +109,13 @@ def test_definitions_are_values() -> None:
 def test_what_keeps_everything_is_false() -> None:
     """A job without `keep` leaves it to the default of the node (S51)."""
     assert [bool(keep) for keep in (Keep(), Keep(days=1), Keep(runs=0))] == [False, True, True]
+
+
+def test_what_a_dependency_needs() -> None:
+    """S35: a schedule by its name; a job by a name that no schedule can have."""
+    needed = [After("a", 60), After("", 60, "a")]
+    assert [str(one) for one in needed] == ["a", "job a"]
+    assert jobs_needed(one.needed for one in needed) == ["a"]
+    assert needed[1].needed == successes_of_job("a")
+    with pytest.raises(InputError):
+        check_name(needed[1].needed)

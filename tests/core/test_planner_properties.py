@@ -81,6 +81,8 @@ TIMES = (
     "FREQ=DAILY;INTERVAL=2;BYHOUR=0,2,23;BYMINUTE=0,5,30",
     "+300",
     "-120 -30 +3600 +90000",
+    "*/20 * * * * days 0 2",
+    "0 1,13 * * * roll 0 2 3",
 )
 WINDOWS = "*/25 * * * *"
 DEADLINES = (
@@ -99,7 +101,7 @@ policies = st.builds(
     max_runs=st.sampled_from((None, None, 2)),
     max_starts=st.sampled_from((None, None, StartBudget(2, 600), StartBudget(1, 2 * HOUR))),
     skip_if_successful=st.booleans(),
-    after=st.sampled_from(((), (), (After("a.1", HOUR),))),
+    after=st.sampled_from(((), (), (After("a.1", HOUR),), (After("", HOUR, "a"),))),
     wait_for=st.sampled_from((0, 600)),
     pause_after=st.sampled_from((None, None, 1, 2)),
     blackout=st.sampled_from(BlackoutMode),

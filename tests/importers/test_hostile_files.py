@@ -12,6 +12,7 @@ from tickwise.sources.defaults import NO_DEFAULTS
 
 from .support import START
 from .test_airflow import DAGS
+from .test_apscheduler_code import CODE
 from .test_github_actions import WORKFLOW
 from .test_kubernetes import MANIFEST
 from .test_systemd import SERVICE, TIMER
@@ -22,6 +23,7 @@ KINDS = {
     "kubernetes": ("a.yaml", MANIFEST),
     "github_actions": ("a.yml", WORKFLOW),
     "airflow": ("a.py", DAGS),
+    "apscheduler_code": ("a.py", CODE),
 }
 BOMB = "a: &a [x, x]\n" + "".join(
     f"{n}: &{n} [*{p}, *{p}]\n" for p, n in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
@@ -32,6 +34,8 @@ HOSTILE = [
     "? [a]\n: b\n",
     "on: {schedule: [{cron: 5}, 7, null]}\n", "on: {schedule: [{cron: '* * * * *'}]}\njobs: [1]\n",
     "!!python/object:os.x {}",
+    "s.add_job(f, 'cron', hour=" + "(" * 90 + ")" * 90 + ")", "s.add_schedule(f, CronTrigger(hour='9' * 9))",
+    "add_job(1, 'interval', days=99999999)", "add_job('a:b', 'date', run_date='9999-99-99')", "add_job(**x)",
     "DAG(schedule='')", "DAG('a', schedule=" + "-" * 5_000 + "1)", "a: 2026-99-99\n",
     "%YAML 9.9\n---\na", "key: 0x\n", "1 " * 9_999,
 ]  # fmt: skip

@@ -188,8 +188,8 @@ def test_a_list_that_is_too_large_is_not_handed_on() -> None:
 @pytest.mark.parametrize(
     ("printed", "problem"),
     [
-        ('{"files": "a b"}', "is a text: hand on a JSON list"),
-        ('{"file": []}', "is nothing: hand on a JSON list"),
+        ('{"files": "a b"}', "is a text: it takes a JSON list"),
+        ('{"file": []}', "is nothing: it takes a JSON list"),
         ('{"files": [1, null]}', "has null at place 1"),
     ],
 )

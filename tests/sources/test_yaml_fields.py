@@ -139,6 +139,7 @@ POLICY_FIELDS: list[tuple[str, str, object]] = [
     ),
     ("queue: x", "deadline", None),
     ("after: [{schedule: a, within: 1h}]", "after", (After("a", 3600),)),
+    ("after: [{job: a, within: 1h}]", "after", (After("", 3600, "a"),)),
     ("after: [{schedule: a, within: 1h}]\nwait_for: 5m", "wait_for", 300),
     ("expires: 1d", "expires", 86_400),
     ("auto_remove: true", "auto_remove", True),

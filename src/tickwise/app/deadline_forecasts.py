@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 
 from ..core.deadlines import next_deadlines
-from ..core.definition import JobDefinition
+from ..core.definition import JobDefinition, successes_of_job
 from ..core.model import Pause, Schedule
 from ..core.requirements import LiveWorkers, requirements_of
 from ..core.simulation.deadline_forecast import (
@@ -98,7 +98,8 @@ async def _read_facts(store: Store, rows: Iterable[ScheduleRow], now: int) -> Fo
         schedules={name: _resting(one, paused and Pause(paused.at)) for name, one in schedules.items()},
         run_times={name: RunTimes(tuple(map(_run_time, runs))) for name, runs in ended.items()},
         runs=[_active_run(run) for name in jobs for run in (*active[name], *ended[name])],
-        successes={name: _successful_slots(ended[one.job], name) for name, one in schedules.items()},
+        successes={name: _successful_slots(ended[one.job], name) for name, one in schedules.items()}
+        | {successes_of_job(name): _successful_slots(ended[name], None) for name in jobs},
         unserved=frozenset(name for name, job in jobs.items() if _unserved(job, workers)),
     )
 
@@ -116,7 +117,9 @@ async def _read_jobs(
         jobs[name] = row.definition
         own = (await store.insights.schedules(ScheduleFilter(job=name), limit=_PAGE_SIZE)).items
         schedules |= {each.schedule.name: each.schedule for each in own if not each.unreadable}
-        needed = {a.schedule for each in own for a in each.schedule.definition.policy.after} - schedules.keys()
+        afters = [after for each in own for after in each.schedule.definition.policy.after]
+        unknown += [after.job for after in afters if after.job and after.job not in jobs]
+        needed = {after.schedule for after in afters if after.schedule} - schedules.keys()
         for other in sorted(needed):
             found = await store.insights.schedule(other)
             if found and found.schedule.job not in jobs:
@@ -151,10 +154,10 @@ def _active_run(run: RunRow) -> ForecastRun:
     )  # fmt: skip
 
 
-def _successful_slots(runs: Iterable[RunRow], schedule: str) -> list[int]:
-    """Slots of its successes, and starts of those by hand (S35)."""
+def _successful_slots(runs: Iterable[RunRow], schedule: str | None) -> list[int]:
+    """Slots of its successes, and starts of those by hand (S35); without a schedule those of all runs."""
     done = [run for run in runs if run.state is RunState.SUCCEEDED]
-    slots = [run.slot for run in done if run.schedule == schedule and run.slot is not None]
+    slots = [run.slot for run in done if schedule in (None, run.schedule) and run.slot is not None]
     return sorted([*slots, *(run.started_at // MICRO for run in done if run.schedule is None and run.started_at)])
 
 

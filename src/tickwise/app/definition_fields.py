@@ -67,6 +67,8 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         name: getattr(job, name) for name in _JOB_FIELDS if _differs(job, _DEFAULT_JOB, name)
     }
     fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
+    if job.param_types:
+        fields["param_types"] = {name: str(kind) for name, kind in job.param_types.items()}
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
@@ -189,7 +191,10 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
-        fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
+        fields["after"] = [
+            {**({"schedule": a.schedule} if a.schedule else {"job": a.job}), "within": format_duration(a.within)}
+            for a in policy.after
+        ]
     fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
 

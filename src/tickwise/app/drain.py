@@ -44,7 +44,7 @@ async def drain(
     def on_ended(lease: Lease, _finish: Finish, settled: Settled) -> None:
         nonlocal ended
         ended += 1
-        children.ended(lease, settled)
+        children.ended(lease, settled.state)
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
     execution = Execution(

@@ -392,13 +392,14 @@ class NodeProcess:
         self._report("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
-        self._children.ended(lease, settled)
+        self._children.ended(lease, settled.state)
         self._events.ended(lease.job.name)
         what = "failed" if settled.error else type(finish.outcome).__name__.lower()
         self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells
+            self._children.ended(end.lease, end.state)
             self._report(EVENT_NAMES.get(end.event, str(end.event)), end.lease, end.state, end.error)
 
     def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:

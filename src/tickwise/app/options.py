@@ -6,7 +6,7 @@ they are read (`sources.spec`): a type here says what people may write.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.timeparse import parse_duration
@@ -41,9 +41,10 @@ class KeepFields(TypedDict, total=False):
     runs: int
 
 
-class AfterFields(TypedDict):
+class AfterFields(TypedDict, total=False):
     schedule: str
-    within: Duration
+    job: str
+    within: Required[Duration]
 
 
 class OnEventFields(TypedDict, total=False):

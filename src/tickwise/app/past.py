@@ -72,18 +72,25 @@ async def _successes(store: Store, stored: StoredJob, start: int, end: int) -> A
     """Successes of the schedules that the job depends on, by their slot, or their start if by hand (S35)."""
     own = {one.name for one in stored.definition.schedules}
     needed = [after for one in stored.definition.schedules for after in one.policy.after]
-    for after in {one.schedule: one for one in needed if one.schedule not in own}.values():
-        row = await store.insights.schedule(after.schedule)
-        if row is None:
+    for after in {one.needed: one for one in needed if one.needed not in own}.values():
+        row = await store.insights.schedule(after.schedule) if after.schedule else None
+        if row is None and not after.job:
             continue
-        since = start - max(one.within for one in needed if one.schedule == after.schedule)
+        since = start - max(one.within for one in needed if one.needed == after.needed)
         wanted = RunFilter(
-            job=row.schedule.job, states=frozenset({RunState.SUCCEEDED}), since=since * MICRO, until=end * MICRO
+            job=row.schedule.job if row else after.job,
+            states=frozenset({RunState.SUCCEEDED}),
+            since=since * MICRO,
+            until=end * MICRO,
         )
         async for run in _runs(store, wanted):
             slot = run.slot if run.schedule else (run.started_at or run.created_at) // MICRO
-            if run.schedule in (after.schedule, None) and slot is not None and run.finished_at is not None:
-                yield PastSuccess(after.schedule, slot, _ceil(run.finished_at))
+            if (
+                (after.job or run.schedule in (after.schedule, None))
+                and slot is not None
+                and run.finished_at is not None
+            ):
+                yield PastSuccess(after.needed, slot, _ceil(run.finished_at))
 
 
 def _past_run(run: RunRow) -> PastRun:

@@ -67,8 +67,13 @@ async def _unfinished(store: Store) -> list[RunRow]:
 
 
 def _is_gone(run: RunRow, until: int, now: int) -> bool:
-    """Whether the backup has a run as unfinished that nobody holds any more."""
-    is_held = run.state is RunState.RUNNING and (run.hand_over is not None or (run.lease_until or 0) > now)
+    """Whether the backup has a run as unfinished that nobody holds any more.
+
+    Work on an engine that has begun reports its end to this store, too. An order that has not begun would be sent
+    again if the engine has forgotten it, and the lost store may have seen its end.
+    """
+    has_begun = run.hand_over is not None and run.hand_over.begun_at is not None
+    is_held = run.state is RunState.RUNNING and (has_begun or (run.lease_until or 0) > now)
     return run.created_at // MICRO <= until and not is_held
 
 

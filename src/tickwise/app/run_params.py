@@ -15,10 +15,10 @@ _ANY = "any"
 
 @dataclass(frozen=True, slots=True)
 class RunParam:
-    """One param. Its type is that of its default."""
+    """One param. Its type is as the definition declares it, else that of its default."""
 
     name: str
-    type: str  # as JSON calls it; `any` without a default
+    type: str  # as JSON calls it, or `date`; `any` if it is not known
     default: Any
     required: bool
     secret: bool  # the default is not shown, and need not be given again
@@ -31,8 +31,9 @@ def run_params(job: JobDefinition) -> Iterator[RunParam]:
     for name in dict.fromkeys([*(known.names if known else ()), *job.params]):
         given = {name: job.params[name]} if name in job.params else {}
         shown = masked(given)
+        kind = str(job.param_types.get(name, _type_of(given.get(name))))
         yield RunParam(
-            name, _type_of(given.get(name)), shown[name] if shown == given and given else None,
+            name, kind, shown[name] if shown == given and given else None,
             required=name in required and not given, secret=shown != given,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ other (S10, S11, S14); everything else is taken as given, checked by who reads i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from .cron import Recurrence
 from .errors import InputError
 from .events import causes_of, own_params
-from .parameters import Parameters
+from .parameters import Parameters, ParamType, check_types
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
 
@@ -75,12 +75,34 @@ class BlackoutMode(StrEnum):
     SKIP = "skip"  # they are dropped
 
 
+_ANY_OF_JOB = "job:"
+
+
+def successes_of_job(job: str) -> str:
+    """The name by which the successes of all runs of a job are kept."""
+    return _ANY_OF_JOB + job
+
+
+def jobs_needed(needed: Iterable[str]) -> list[str]:
+    """The jobs among what successes are needed of."""
+    return [name.removeprefix(_ANY_OF_JOB) for name in needed if name.startswith(_ANY_OF_JOB)]
+
+
 @dataclass(frozen=True, slots=True)
 class After:
-    """A success of another schedule that a slot needs (S35)."""
+    """A success of another schedule, or of any run of a job, that a slot needs (S35)."""
 
-    schedule: str
+    schedule: str  # or nothing, with a job
     within: int
+    job: str = ""
+
+    @property
+    def needed(self) -> str:
+        """What successes are kept by: the schedule's name or, since no name has a colon, `job:` with the job's."""
+        return self.schedule or successes_of_job(self.job)
+
+    def __str__(self) -> str:
+        return self.schedule or f"job {self.job}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +386,7 @@ class JobDefinition:
     queue: str = DEFAULT_QUEUE
     priority: int = 0
     params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    param_types: Mapping[str, ParamType] = field(default_factory=lambda: _NOTHING)  # of steps, as far as declared
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     env_file: str | None = None  # a file of variables on the worker; `env` goes before it
     dir: str | None = None  # the folder of steps that name none; none: the worker's
@@ -379,12 +402,17 @@ class JobDefinition:
     @property
     def known_parameters(self) -> Parameters | None:
         """The params that its runs may be given: with steps, those that the definition declares."""
-        return Parameters(tuple(self.params)) if self.steps else self.parameters
+        if not self.steps:
+            return self.parameters
+        required = tuple(name for name in self.param_types if name not in self.params)
+        return Parameters((*self.params, *required), required)
 
     def check_params(self, given: Mapping[str, Any]) -> None:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
-            known.check(f"the job {self.name}", {**self.params, **own_params(given)})
+            params = {**self.params, **own_params(given)}
+            known.check(f"the job {self.name}", params)
+            check_types(f"the job {self.name}", self.param_types, params)
 
 
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from .jobstate import JobState
 
 
 class SuccessesNeeded(NamedTuple):
-    """The schedules for which a pass waits, and after which second their successes matter (S35)."""
+    """The schedules, and the jobs, for which a pass waits, and after which second their successes matter (S35)."""
 
     schedules: list[str]
     since: int
@@ -21,7 +21,7 @@ def successes_needed(jobs: Iterable[JobState]) -> SuccessesNeeded | None:
     if not needed:
         return None
     oldest = min(each.undecided_from for each in states)
-    return SuccessesNeeded(sorted({a.schedule for a in needed}), oldest - max(a.within for a in needed))
+    return SuccessesNeeded(sorted({a.needed for a in needed}), oldest - max(a.within for a in needed))
 
 
 def failures_needed(job: JobState) -> dict[str, int]:

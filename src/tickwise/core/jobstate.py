@@ -150,8 +150,8 @@ class JobState(NamedTuple):
 
     @property
     def needs(self) -> list[str]:
-        """The schedules for whose successes it waits (S35)."""
-        return sorted({after.schedule for each in self.live.values() for after in each.definition.policy.after})
+        """The schedules, and the jobs, for whose successes it waits (S35)."""
+        return sorted({after.needed for each in self.live.values() for after in each.definition.policy.after})
 
     @property
     def recorded(self) -> list[Decision]:

@@ -154,9 +154,7 @@ def dependencies(
 ) -> Skip | Wait | None:
     """Whether each schedule that a slot depends on has succeeded in time, or may still (S35)."""
     policy = schedule.definition.policy
-    missing = [
-        a.schedule for a in policy.after if not _succeeded(successes.get(a.schedule, ()), pending.slot, a.within)
-    ]
+    missing = [str(a) for a in policy.after if not _succeeded(successes.get(a.needed, ()), pending.slot, a.within)]
     if not missing:
         return None
     names = ", ".join(missing)

@@ -83,7 +83,7 @@ def checked_items(value: Any, what: str) -> list[Any]:
     """The items of `foreach`; InputError if the value is no list of them (S73)."""
     if not isinstance(value, list | tuple):
         have = "nothing" if value is None else f"a {'text' if isinstance(value, str) else 'single value'}"
-        raise InputError(f"foreach needs a list, and {what} is {have}: hand on a JSON list")
+        raise InputError(f"foreach needs a list, and {what} is {have}: it takes a JSON list")
     if len(value) > MAX_ITEMS:
         raise InputError(f"{what} has {len(value):,} items, and foreach takes at most {MAX_ITEMS:,}")
     if None in value:

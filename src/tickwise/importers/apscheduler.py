@@ -1,7 +1,7 @@
 """The jobs of an APScheduler 3 scheduler, of its job stores or of code. Its triggers say when they fire."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,11 +15,10 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from ..core.errors import InputError
 from ..core.timeparse import format_duration
+from .apscheduler_fields import cron_text
 from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
 
 ORIGIN = BaseScheduler
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_NTH = {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5}
 _MAX_DELAY = 100 * 366 * 86_400
 
 
@@ -94,49 +93,7 @@ def _read_trigger(trigger: Any, notes: list[str]) -> dict[str, Any]:
 
 
 def _cron_text(trigger: CronTrigger) -> str:
-    fields = {field.name: [str(one) for one in field.expressions] for field in trigger.fields}
-    if fields["week"] != ["*"]:
-        raise InputError("it names weeks of the year, which no cron text can")
-    day, nth = _days(fields["day"])
-    weekday = nth or _weekday_names(trigger.fields[trigger.FIELD_NAMES.index("day_of_week")])
-    if nth and weekday != nth:
-        raise InputError("it joins days in a way that has no text here")
-    both = "&" if "*" not in (day, weekday) else ""
-    second, minute, hour, month = (",".join(fields[name]) for name in ("second", "minute", "hour", "month"))
-    text = f"{minute} {hour} {day} {month} {weekday}{both}"
-    if fields["year"] != ["*"]:
-        return f"{second} {text} {','.join(fields['year'])}"
-    return text if second == "0" else f"{second} {text}"
-
-
-def _days(expressions: list[str]) -> tuple[str, str]:
-    """The days of the month, and instead of them weekdays such as `1#3` of `3rd mon`."""
-    plain, nth = [], []
-    for text in expressions:
-        which, _, weekday = text.partition(" ")
-        if text == "last":
-            plain.append("L")
-        elif weekday in _WEEKDAYS:
-            nth.append(f"{weekday}L" if which == "last" else f"{weekday}#{_NTH[which]}")
-        else:
-            plain.append(text)
-    if plain and nth:
-        raise InputError("it joins days in a way that has no text here")
-    return (",".join(plain), "") if plain else ("*", ",".join(nth))
-
-
-def _weekday_names(field: Any) -> str:
-    """Weekdays by name: APScheduler counts them from Monday."""
-    if [str(one) for one in field.expressions] == ["*"]:
-        return "*"
-    named = [day for day in range(7) if any(_names_weekday(one, day) for one in field.expressions)]
-    return ",".join(_WEEKDAYS[day] for day in named)
-
-
-def _names_weekday(expression: Any, day: int) -> bool:
-    first = 0 if expression.first is None else expression.first
-    last = 6 if expression.last is None else expression.last
-    return bool(first <= day <= last and (day - first) % (expression.step or 1) == 0)
+    return cron_text({field.name: ",".join(map(str, field.expressions)) for field in trigger.fields})
 
 
 def _zone_name(where: Any) -> str:
@@ -161,6 +118,11 @@ def _read_action(job: Job, notes: list[str]) -> dict[str, Any]:
     except (TypeError, ValueError):
         notes.append("its kwargs are no JSON: write `params`")
     return fields
+
+
+def trigger_rules(fields: Mapping[str, str], where: str) -> "TriggerRules":
+    """The fires of a cron trigger with these fields."""
+    return TriggerRules(CronTrigger(**fields, timezone=where))
 
 
 @dataclass(frozen=True, slots=True)

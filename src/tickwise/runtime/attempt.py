@@ -74,7 +74,9 @@ async def execute(
     try:
         steps, execute_step = _plan(job, functions, pool, services)
         actions = _Actions(job, run, services, execute_step)
-        pipeline = Pipeline(steps, actions, services, key=run.id, done=done, earlier=earlier)
+        pipeline = Pipeline(
+            steps, actions, services, key=run.id, done=done, earlier=earlier, params=actions.params
+        )
         ended = await _attempt(job, actions, pipeline, goes_on=earlier.goes_on)
     except InputError as error:
         ended = failed(str(error))
@@ -147,7 +149,8 @@ class _Actions:
         self.services = services
         self._env = job.env
         self._folder = job.dir
-        self._run = replace(run, params=params_of(job, run.params))
+        self.params = params_of(job, run.params)
+        self._run = replace(run, params=self.params)
         self._execute_step = execute_step
 
     async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:

@@ -182,8 +182,13 @@ async def cancel_children(store: Store, run: str) -> None:
 
 
 async def cancel_run(store: Store, run: str) -> RunState:
-    """End a queued run and its children, or ask a running one to end, whose worker ends its children."""
+    """End a queued run and its children, or ask a running one to end, whose worker ends its children.
+
+    No worker hears of the end of a queued run, so its parent is woken here.
+    """
     state = await store.cancel(run)
     if state is RunState.CANCELLED:
         await cancel_children(store, run)
+        if parent := parent_of(await store.insights.run(run)):
+            await store.wake(parent)
     return state

@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from ..core.model import Trigger
-from ..core.settle import Settled
-from ..core.states import FINAL
+from ..core.states import FINAL, RunState
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Lease
@@ -33,8 +32,8 @@ class ChildWatch:
         if lease.trigger is Trigger.STEP:
             self._parents[lease.id] = None
 
-    def ended(self, lease: Lease, settled: Settled) -> None:
-        if lease.trigger is Trigger.STEP and settled.state in FINAL:
+    def ended(self, lease: Lease, state: RunState) -> None:
+        if lease.trigger is Trigger.STEP and state in FINAL:
             self._ended.add(lease.id)
             self.wake_event.set()
 

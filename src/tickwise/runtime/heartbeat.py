@@ -173,6 +173,7 @@ class Heartbeat:
             self._look()
         if not renewal.done():
             renewal.cancel()
+            renewal.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else asks for it
             raise TimeoutError("the store does not answer")
         renewal.result()
 

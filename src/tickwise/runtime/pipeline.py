@@ -60,6 +60,7 @@ class Pipeline:
         key: str,
         done: DoneSteps = _NONE_DONE,
         earlier: Earlier = NOTHING_EARLIER,
+        params: Outputs = NOTHING,
     ) -> None:
         self.warnings: list[str] = []  # of all steps
         self._steps = _sort_steps(steps)
@@ -68,6 +69,7 @@ class Pipeline:
         self._key = key
         self._done = done
         self._earlier = earlier
+        self._params = params  # over which `foreach` may go
         self._begun: set[str] = set()  # in this part of the attempt
         self._places: dict[str, int] = {}  # of the items of a step that are executed now, or wait
         self._idle = Counter[str]()  # of these, those that wait; of a step without items, itself
@@ -260,8 +262,11 @@ class Pipeline:
     def _items(self, each: ForEach) -> Sequence[Any]:
         if not each.reference:
             return each.items
-        step, name = output_reference(each.reference) or ("", "")
-        return checked_items(self._outputs.get(step, NOTHING).get(name), f"${{{each.reference}}}")
+        if found := output_reference(each.reference):
+            value = self._outputs.get(found[0], NOTHING).get(found[1])
+        else:
+            value = self._params.get(each.reference.removeprefix("params."))
+        return checked_items(value, f"${{{each.reference}}}")
 
     def _gathered(self, step: Step, count: int) -> Outputs:
         """What all items hand on: for each name the list of their values, in the order of the items."""

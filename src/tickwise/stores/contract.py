@@ -50,6 +50,7 @@ from .access_contract import Access
 from .blackouts import enforce_blackouts
 from .event_listeners import note_listeners
 from .insights_contract import Insights
+from .needed_jobs import check_needed_jobs
 from .records import (
     Enqueue,
     Enqueued,
@@ -126,6 +127,7 @@ class Store(ABC):
         must not lead back to it (S35). Blackouts that are for the job are in force when this returns (S62).
         """
         checked = validation.checked_job(job, source)
+        await check_needed_jobs(self, checked)
         await note_listeners(self, checked)
         changed = await self._define(checked, source, over)
         await enforce_blackouts(self, job.name)
@@ -138,6 +140,7 @@ class Store(ABC):
         lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
         """
         checked = validation.checked_job(extra, source)
+        await check_needed_jobs(self, checked)
         await note_listeners(self, checked)
         changed = await self._extend(checked, source, over)
         await enforce_blackouts(self, extra.name)

@@ -25,7 +25,7 @@ from ..core.change import (
     Updated,
 )
 from ..core.codec import encode_job, encode_schedule
-from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
+from ..core.definition import MAX_PRIORITY, JobDefinition, ScheduleDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.event_inbox import EventsReceived, check_new_events
 from ..core.model import Pause, Trigger
@@ -171,9 +171,14 @@ def check_version(job: str, version: int, over: int | None) -> None:
     )
 
 
+def needed_schedules(schedule: ScheduleDefinition) -> list[str]:
+    """The schedules for whose successes a schedule waits."""
+    return [after.schedule for after in schedule.policy.after if after.schedule]
+
+
 def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:
     """What a job waits for must exist and never lead back to it (S35). `known` are the other jobs' schedules."""
-    own = {s.name: [after.schedule for after in s.policy.after] for s in job.schedules}
+    own = {s.name: needed_schedules(s) for s in job.schedules}
     needs = {**known, **own}
     for name, wanted in own.items():
         for missing in (other for other in wanted if other not in needs):

@@ -39,7 +39,8 @@ def _its_processes(server: Server) -> Iterator[None]:
     """The block ends when those have ended that the server has started: it cannot be started again beside them."""
     with ExitStack() as stack:
         handles = []
-        for child in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split():
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        for child in children.read_text().split() if children.exists() else ():  # it may have ended by itself
             with suppress(ProcessLookupError):
                 handles.append(os.pidfd_open(int(child)))
                 stack.callback(os.close, handles[-1])

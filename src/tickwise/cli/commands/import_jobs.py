@@ -46,6 +46,8 @@ _KINDS = {
     "apscheduler": _Kind("apscheduler"),
 }
 
+_CODE_KINDS = {"apscheduler": _Kind("apscheduler_code", ("*.py",))}  # where the source is a file or a folder
+
 
 class _Outcome(NamedTuple):
     """What a command prints."""
@@ -123,7 +125,8 @@ def import_jobs(
 
 
 def _import_source(kind: str, source: str | None, options: ReadOptions) -> Imported:
-    known = _KINDS.get(kind)
+    known = _CODE_KINDS.get(kind) if source and Path(source).exists() else None
+    known = known or _KINDS.get(kind)
     if known is None:
         near = did_you_mean(nearest_word(kind, _KINDS))
         raise InputError(f"{kind[:40]!r} is no kind that can be imported: {', '.join(_KINDS)}{near}")
@@ -132,7 +135,8 @@ def _import_source(kind: str, source: str | None, options: ReadOptions) -> Impor
     try:
         reader = import_module(f"tickwise.importers.{known.module}")
     except ModuleNotFoundError as error:
-        raise InputError(f"{error.name} is not installed here: run this where {kind} runs") from None
+        instead = ", or give the file of the code" if kind in _CODE_KINDS else ""
+        raise InputError(f"{error.name} is not installed here: run this where {kind} runs{instead}") from None
     if source is None:
         origin: Any = read_own_crontab()
     elif known.patterns:
@@ -147,6 +151,11 @@ def _import_source(kind: str, source: str | None, options: ReadOptions) -> Impor
 
 def _open_target(kind: str, source: str) -> Any:
     """What a source names that is no file: an object of Python, or the tables of a database."""
+    if kind == "apscheduler" and "://" in source:
+        raise InputError(
+            "a store of APScheduler keeps pickles, and to read one is to execute it: give the file or folder of "
+            "the code that adds the jobs, or module:scheduler of APScheduler 3 for what only the store has"
+        )
     if kind != "celery-beat":
         return import_target(source)
     from ..beat_database import read_beat_tables  # noqa: PLC0415  (it needs Celery)

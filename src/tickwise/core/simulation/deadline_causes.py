@@ -111,10 +111,11 @@ class WaitChain:
         """Of the slots whose success was missing, the one that was done last."""
         missing, found = detail.split(", "), list[tuple[str, int]]()
         for needed in self._schedules[name].definition.policy.after:
-            other = self._store.schedules.get(needed.schedule) if needed.schedule in missing else None
-            newest = other.definition.times.before(slot + 1) if other else None
-            if newest is not None and newest > slot - needed.within:
-                found.append((needed.schedule, newest))
+            for other in self._store.schedules.values():
+                newest = other.definition.times.before(slot + 1)
+                is_needed = str(needed) in missing and (needed.schedule == other.name or needed.job == other.job)
+                if is_needed and newest is not None and newest > slot - needed.within:
+                    found.append((other.name, newest))
         return max(found, key=self._done_at, default=None)
 
     def _done_at(self, key: tuple[str, int]) -> int:

@@ -134,9 +134,11 @@ def _groups(facts: ForecastFacts) -> Iterator[frozenset[str]]:
     near = dict[str, set[str]]((job, set()) for job in facts.jobs)
     for schedule in facts.schedules.values():
         for needed in schedule.definition.policy.after:
-            if other := facts.schedules.get(needed.schedule):
-                near[schedule.job].add(other.job)
-                near[other.job].add(schedule.job)
+            known = facts.schedules.get(needed.schedule)
+            other = known.job if known else needed.job
+            if other in near:
+                near[schedule.job].add(other)
+                near[other].add(schedule.job)
     left = sorted(near)
     while left:
         group, reached = set[str](), [left[0]]
@@ -297,6 +299,9 @@ def _store_of(facts: ForecastFacts) -> SimulatedStore:
     store.served_queues = frozenset(facts.jobs) - facts.unserved
     for name, schedule in facts.schedules.items():
         store.restore_schedule(schedule, facts.now, facts.last_slots.get(name), facts.successes.get(name, ()))
+    for needed, references in facts.successes.items():
+        if needed not in facts.schedules:
+            store.restore_successes(needed, references)
     lanes = defaultdict[str, set[int]](set)
     for run in facts.runs:
         if run.lane is None or run.lane not in lanes[run.job]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..change import Added, Change, ChangeResult, Deleted, Updated, apply_change
 from ..deadlines import slots_to_judge
-from ..definition import JobDefinition
+from ..definition import JobDefinition, successes_of_job
 from ..errors import ConflictError
 from ..model import (
     Decision,
@@ -114,6 +114,10 @@ class SimulatedStore:
                 slot = times.after(slot)
         return tuple(sorted(found))
 
+    def restore_successes(self, needed: str, references: Sequence[int]) -> None:
+        """Those of a job, whatever made its runs (S35)."""
+        self._successes[needed] = sorted(references)
+
     def restore_schedule(
         self, schedule: Schedule, now: int, last_slot: int | None, successes: Sequence[int]
     ) -> None:
@@ -121,7 +125,7 @@ class SimulatedStore:
         self.schedules[schedule.name] = schedule
         self._of_job[schedule.job][schedule.name] = None
         for needed in schedule.definition.policy.after:
-            self._needed_by[needed.schedule][schedule.name] = None
+            self._needed_by[needed.needed][schedule.name] = None
         self._successes[schedule.name] = sorted(successes)
         for slot in successes:
             self._note("success", schedule.job, slot)
@@ -152,7 +156,7 @@ class SimulatedStore:
             self.schedules[schedule.name] = schedule
             self._of_job[schedule.job][schedule.name] = None
             for needed in schedule.definition.policy.after:
-                self._needed_by[needed.schedule][schedule.name] = None
+                self._needed_by[needed.needed][schedule.name] = None
             self._wake(schedule.name, now)
         self._record(changed.decisions, now)
         if changed.cancel_queued:
@@ -180,7 +184,7 @@ class SimulatedStore:
     def facts(self, schedules: Sequence[Schedule]) -> Facts:
         """What the verdicts on these schedules depend on."""
         jobs = {schedule.job for schedule in schedules}
-        needed = {after.schedule for schedule in schedules for after in schedule.definition.policy.after}
+        needed = {after.needed for schedule in schedules for after in schedule.definition.policy.after}
         return Facts(
             jobs={job: self._job_facts(job) for job in jobs},
             schedules={schedule.name: self._schedule_facts(schedule) for schedule in schedules},
@@ -330,6 +334,7 @@ class SimulatedStore:
         reference = (stored.started_at or now) if stored.slot is None else stored.slot
         self._note("success", stored.job, reference)
         names = [stored.schedule] if stored.schedule else list(self._of_job[stored.job])
+        names.append(successes_of_job(stored.job))
         for name in names:
             self._successes[name].append(reference)
         for waiting in {name: None for needed in names for name in self._needed_by[needed]}:

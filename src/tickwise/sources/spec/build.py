@@ -1,6 +1,6 @@
 """Builds the definition of a job and its schedules from a checked file; checks what depends on several fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from ...core.definition import (
     check_name,
 )
 from ...core.errors import CronError, InputError, did_you_mean, nearest_word
+from ...core.parameters import check_types
 from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
 from ..defaults import Defaults, EngineRules
@@ -45,7 +46,7 @@ from .schema import (
     TemplateEntry,
     Times,
 )
-from .steps import build_handler, build_preconditions, build_retry, build_steps, check_waits
+from .steps import build_handler, build_preconditions, build_retry, build_steps, check_item_params, check_waits
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
@@ -55,7 +56,7 @@ _COPIED_FIELDS = (
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _DAY_FIELDS = "days roll nth".split()
 _JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
-_MAPPING_FIELDS = "labels params env".split()
+_MAPPING_FIELDS = "labels params param_types env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
     CronEntry: ("cron",),
     AtEntry: ("at",),
@@ -94,6 +95,9 @@ def build(
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
     engine = None if "engine" in broken else _build_engine(spec, defaults.engines, errors)
     check_waits(spec, name, errors)
+    if not broken & {"params", "param_types"}:
+        _check_params(spec, name, schedules, errors)
+        check_item_params(spec, errors)
     if "params" not in broken:
         check_references(spec, steps, preconditions, handlers, errors)
     if broken or errors.found:
@@ -109,6 +113,17 @@ def build(
         keep=Keep(spec.keep.days, spec.keep.runs) if spec.keep else Keep(),
         **_given_fields(spec, _JOB_FIELDS) | _frozen_mappings(spec),
     )
+
+
+def _check_params(spec: JobSpec, name: str, schedules: Sequence[ScheduleDefinition], errors: ErrorList) -> None:
+    """Refuse values that are of another type, and params that a slot would be lacking."""
+    params, types = spec.params or {}, spec.param_types or {}
+    if types and not (spec.actions() or spec.steps):
+        errors.add(("param_types",), "goes with steps or a single action: a function names its params itself")
+    with errors.at("params"):
+        check_types(f"the job {name}", types, params)
+    if schedules and (missing := [param for param in types if param not in params]):
+        errors.add(("param_types", missing[0]), "has no value under params, and slots give none")
 
 
 def _given_fields(spec: JobSpec, names: list[str]) -> dict[str, Any]:
@@ -146,7 +161,7 @@ def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: Error
         until = {"until": last_instant(read_moment(spec.until), where)} if spec.until else {}
     if until and since is not None and until["until"] < since:
         errors.add(("until",), f"is before from, {iso(since)}: no slot would be left")
-    after = tuple(After(needed.schedule, needed.within) for needed in spec.after or ())
+    after = tuple(After(one.schedule or "", one.within, one.job or "") for one in spec.after or ())
     if spec.wait_for is not None and not after:
         errors.add(("wait_for",), "there is nothing to wait for: it goes with after")
     given = _given_fields(spec, _COPIED_FIELDS)

@@ -13,6 +13,7 @@ from ...core.cron.zone import zone
 from ...core.definition import NAME, ApprovalAnswer, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
 from ...core.events import SENDERS, EndState
+from ...core.parameters import ParamType
 from ...core.references import OUTPUT_NAME, REFERENCE, output_reference
 from ...core.timeparse import parse_duration, read_moment, read_time
 from .field_types import AnyValue, Choice, Converted, Flag, Many, Names, Number, Text, words_of
@@ -139,8 +140,9 @@ def check_option_name(text: str) -> str:
 def check_item_reference(text: str) -> str:
     """The name in a reference to the items of `foreach`."""
     found = REFERENCE.fullmatch(text)
-    if not found or output_reference(found[1]) is None:
-        raise InputError(f"{text[:60]!r} names no items: write a list, or ${{steps.NAME.outputs.KEY}}")
+    if not found or (output_reference(found[1]) is None and not found[1].startswith("params.")):
+        problem = "write a list, ${params.NAME} or ${steps.NAME.outputs.KEY}"
+        raise InputError(f"{text[:60]!r} names no items: {problem}")
     return found[1]
 
 
@@ -230,6 +232,7 @@ HEADERS = Names(_check_header_name, Text(_check_header_value))
 ENVIRONMENT = Names(_check_env_name, PLAIN_TEXT)
 LABELS = Names(_check_label_name, PLAIN_TEXT)
 PARAMS = Names(_check_identifier, AnyValue())
+PARAM_TYPES = Names(_check_identifier, Choice(words_of(ParamType), name="ParamType"))
 CATCHUP = Choice(words_of(Catchup), name="Catchup")
 OVERLAP = Choice(words_of(Overlap), also={"all": Overlap.QUEUE})
 BLACKOUT = Choice(words_of(BlackoutMode), name="Blackout")

@@ -61,7 +61,7 @@ class _Names:
     """What references of a job can name."""
 
     def __init__(self, spec: JobSpec, steps: Sequence[Step]) -> None:
-        self._params = list(spec.params or {})
+        self._params = [*(spec.params or {}), *(spec.param_types or {})]
         self._steps = {step.name: step for step in steps}
         self._earlier = cache(self._steps_before)
 

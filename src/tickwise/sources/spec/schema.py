@@ -33,6 +33,7 @@ from .fields import (
     NAME_TEXT,
     OUTCOMES,
     OVERLAP,
+    PARAM_TYPES,
     PARAMS,
     PLACES_IN_MONTH,
     PLAIN_TEXT,
@@ -221,8 +222,9 @@ class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
     not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
 
 
-class AfterSpec(Spec):
-    schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+class AfterSpec(Spec, one_of=("schedule", "job"), called="an entry of after"):
+    schedule = optional(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+    job = optional(NAME_TEXT, "The job of which any run must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
 
 
@@ -396,6 +398,10 @@ class JobSpec(ActionFields):
     queue = optional(NAME_TEXT, "Which workers run it; default if left out.", "reports")
     priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
     params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})
+    param_types = optional(
+        PARAM_TYPES, "Types of params; one without a value under params must be given to each run.",
+        {"table": "string", "day": "date"},
+    )  # fmt: skip
     env = optional(ENVIRONMENT, "Variables for every step.", {"PGHOST": "db.internal"})
     env_file = optional(
         _PATH, "A file of NAME=value lines on the worker, read when a run begins; env goes before it.", ".env"

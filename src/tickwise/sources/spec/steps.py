@@ -18,7 +18,9 @@ from ...core.definition import (
     Step,
 )
 from ...core.errors import did_you_mean, nearest_word
+from ...core.parameters import ParamType
 from ...core.read_only_dict import ReadOnlyDict
+from ...core.step_outputs import checked_items
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
 from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
@@ -76,6 +78,18 @@ def check_waits(spec: JobSpec, name: str, errors: ErrorList) -> None:
             errors.add(("steps", i, "job"), "goes with no engine: only a worker waits for the runs of other jobs")
         elif step.approve is not None and spec.engine is not None:
             errors.add(("steps", i, "approve"), "goes with no engine: only a worker waits for people")
+
+
+def check_item_params(spec: JobSpec, errors: ErrorList) -> None:
+    """Refuse `foreach` over a param that is no list (S73)."""
+    params = spec.params or {}
+    for i, step in enumerate(spec.steps or ()):
+        name = step.foreach.removeprefix("params.") if isinstance(step.foreach, str) else ""
+        if name in params:
+            with errors.at("steps", i, "foreach"):
+                checked_items(params[name], f"${{params.{name}}}")
+        elif (kind := (spec.param_types or {}).get(name, ParamType.ARRAY)) is not ParamType.ARRAY:
+            errors.add(("steps", i, "foreach"), f"needs a list, and the param {name} is declared as {kind}")
 
 
 def _build_step(spec: StepSpec) -> Step:

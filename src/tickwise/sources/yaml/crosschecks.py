@@ -42,7 +42,8 @@ def _dependencies(document: ParsedDocument) -> Iterator[tuple[str, int, str]]:
     """Each schedule that waits, the index in `after`, and the schedule it waits for."""
     for schedule in _job_of(document).schedules:
         for i, needed in enumerate(schedule.policy.after):
-            yield schedule.name, i, needed.schedule
+            if needed.schedule:
+                yield schedule.name, i, needed.schedule
 
 
 def _without_duplicates(documents: Iterable[ParsedDocument]) -> tuple[list[ParsedDocument], list[DefinitionError]]:

@@ -14,7 +14,7 @@ from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_needs, check_version, needed_schedules
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
 
@@ -95,7 +95,7 @@ def _check_needs(memory: MemoryState, job: JobState) -> None:
     """What its schedules wait for must exist, and must not lead back (S35)."""
     if job.needs:
         others = (e.state.definition for e in memory.schedules.values() if e.live and e.state.job != job.name)
-        known = {other.name: [after.schedule for after in other.policy.after] for other in others}
+        known = {other.name: needed_schedules(other) for other in others}
         check_needs(scheduled(job), known)
 
 
@@ -123,7 +123,7 @@ def _save(memory: MemoryState, entry: JobEntry, job: JobState, now: int) -> None
             del memory.jobs[known.state.job].schedules[name]
         entry.schedules[name] = known
         known.updated_at = now
-        memory.need(name, [after.schedule for after in schedule.definition.policy.after])
+        memory.need(name, [after.needed for after in schedule.definition.policy.after])
     memory.save(entry, job, now)
     memory.news = True
     _cancel_queued(memory, [run for run in memory.active.values() if run.schedule in job.cancel_queued], now)

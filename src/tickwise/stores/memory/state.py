@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.definition import JobDefinition, ScheduleDefinition, successes_of_job
 from ...core.errors import ConflictError
 from ...core.handover import HandOver
 from ...core.jobstate import EndedPause, JobState, ScheduleState
@@ -197,6 +197,10 @@ class JobEntry:
         """Those of its slots, and those of runs for no slot, which count for every schedule of the job (S35)."""
         return tuple(sorted(self.successes[schedule] + self.successes[None]))
 
+    @property
+    def all_successes(self) -> tuple[int, ...]:
+        return tuple(sorted(reference for references in self.successes.values() for reference in references))
+
 
 class MemoryState:
     """All that the store holds."""
@@ -378,7 +382,8 @@ class MemoryState:
         if run.state is RunState.SUCCEEDED:
             job.successes[run.schedule].append(_reference(run))
             job.last_success = max(_reference(run), job.last_success or 0)
-            for name in {name for needed in job.schedules for name in self.needed_by[needed]}:
+            needed_names = (*job.schedules, successes_of_job(job.name))
+            for name in {name for needed in needed_names for name in self.needed_by[needed]}:
                 self.wake(self.schedules[name], second)
             if run.auto_remove:
                 self.forget(run)

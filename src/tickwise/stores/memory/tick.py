@@ -7,6 +7,7 @@ stays as it was, and due; the others of the plan go on (S16).
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from ...core.definition import jobs_needed, successes_of_job
 from ...core.events import run_params
 from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of
@@ -55,13 +56,16 @@ def _claim(memory: MemoryState, second: int, limit: int, names: Sequence[str] | 
 def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
     """What the verdicts depend on."""
     needed = successes_needed(jobs)
-    known = [name for name in (needed.schedules if needed else ()) if name in memory.schedules]
+    names = needed.schedules if needed else []
+    known = [name for name in names if name in memory.schedules]
+    known_jobs = [name for name in jobs_needed(names) if name in memory.jobs]
     return facts_of(
         jobs,
         {job.name: _holders(memory.jobs[job.name]) for job in jobs},
         memory.live_workers(now),
         {name: frozenset(memory.schedules[name].runs) for job in jobs for name in job.slots_needed()},
-        {name: memory.jobs[memory.schedules[name].state.job].successes_of(name) for name in known},
+        {name: memory.jobs[memory.schedules[name].state.job].successes_of(name) for name in known}
+        | {successes_of_job(name): memory.jobs[name].all_successes for name in known_jobs},
         {
             name: _failures(memory.schedules[name], since)
             for job in jobs for name, since in failures_needed(job).items()

@@ -19,7 +19,7 @@ from ..compare_and_set import LostRaceError, persist
 from ..digest_cache import digest_of
 from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_needs, check_version, needed_schedules
 from .base import Mongo
 from .fleet import pause_state
 from .intents import Effects, Intent, commit, settle
@@ -145,13 +145,13 @@ async def _check_needs(mongo: Mongo, job: JobDefinition) -> None:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {schedule.name for schedule in job.schedules}
-    wanted = {after.schedule for schedule in job.schedules for after in schedule.policy.after} - own
+    wanted = {need for schedule in job.schedules for need in needed_schedules(schedule)} - own
     while wanted:
         others = {"names": {"$in": sorted(wanted)}, "_id": {"$ne": job.name}}
         owners = await load(mongo, await mongo.jobs.find(others).to_list())
         found = {name: each for owner in owners for name, each in owner.state.live.items() if name in wanted}
         for name, schedule in found.items():
-            known[name] = [after.schedule for after in schedule.definition.policy.after]
+            known[name] = needed_schedules(schedule.definition)
         if wanted - found.keys():
             known |= {name: () for name in await schedule_names(mongo) if name not in known}
         wanted = {need for name in found for need in known[name]} - known.keys() - own

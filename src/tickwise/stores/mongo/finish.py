@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pymongo import UpdateMany, UpdateOne
 
+from ...core.definition import successes_of_job
 from ...core.payload import clip
 from ...core.settle import Cancelled, Outcome, Settled
 from ...core.states import ACTIVE, Event, RunState
@@ -170,8 +171,9 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
 
 
 async def _names_awaited(mongo: Mongo, succeeded: Sequence[Document]) -> list[str]:
-    """Schedules for which these successes count: of a run without one, all of its job (S35)."""
+    """What these successes count for: the job, the schedule and, of a run without one, all of its job (S35)."""
     names = {run["schedule"] for run in succeeded if "schedule" in run}
+    names |= {successes_of_job(run["job"]) for run in succeeded}
     if without := sorted({run["job"] for run in succeeded if "schedule" not in run}):
         owners = mongo.jobs.find({"_id": {"$in": without}}, {"names": 1})
         names |= {name async for owner in owners for name in owner.get("names", ())}

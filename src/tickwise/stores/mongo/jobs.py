@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from ...core.definition import jobs_needed, successes_of_job
 from ...core.errors import ConflictError
 from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, facts_of
@@ -89,11 +90,13 @@ async def _successes(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, list[i
     if needed is None:
         return {}
     owners = await mongo.jobs.find({"names": {"$in": needed.schedules}}, {"names": 1}).to_list()
-    names = {owner["_id"]: owner["names"] for owner in owners}
+    names: dict[str, list[str]] = {job: [] for job in jobs_needed(needed.schedules)}
+    names |= {owner["_id"]: owner["names"] for owner in owners}
     which = {"job": {"$in": list(names)}, "reference": {"$gt": needed.since}}
     found: dict[str, list[int]] = {name: [] for name in needed.schedules}
     async for run in mongo.runs.find(which, {"job": 1, "schedule": 1, "reference": 1}).sort("reference"):
-        for name in [run["schedule"]] if "schedule" in run else names[run["job"]]:
+        of_schedules = [run["schedule"]] if "schedule" in run else names[run["job"]]
+        for name in (*of_schedules, successes_of_job(run["job"])):
             if name in found:
                 found[name].append(run["reference"])
     return found

@@ -17,7 +17,7 @@ from ..compare_and_set import persist
 from ..digest_cache import digest_of
 from ..job_document import Document, JobDocument
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_needs, check_version, needed_schedules
 from .base import RedisServer
 from .decisions import decisions_of
 from .enqueue import no_such_job
@@ -119,7 +119,7 @@ async def _check_dependencies(server: RedisServer, job: JobDefinition) -> None:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {schedule.name for schedule in job.schedules}
-    wanted = {after.schedule for schedule in job.schedules for after in schedule.policy.after} - own
+    wanted = {need for schedule in job.schedules for need in needed_schedules(schedule)} - own
     while wanted:
         found = await read_jobs(server, schedules=sorted(wanted))
         others = await load(server, (each for name, each in found.jobs.items() if name != job.name), found.pauses)
@@ -127,7 +127,7 @@ async def _check_dependencies(server: RedisServer, job: JobDefinition) -> None:
             name: each for other in others.values() for name, each in other.state.live.items() if name in wanted
         }
         for name, schedule in live.items():
-            known[name] = [after.schedule for after in schedule.definition.policy.after]
+            known[name] = needed_schedules(schedule.definition)
         if wanted - live.keys():
             known |= {name: () for name in await schedule_names(server) if name not in known}
         wanted = {need for name in live for need in known[name]} - known.keys() - own

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...core import job_sources
 from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
-from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.definition import JobDefinition, ScheduleDefinition, jobs_needed
 from ...core.errors import ConflictError, no_such, other_source
 from ...core.job_sources import check_extension, restore, scheduled
 from ...core.model import Schedule
@@ -15,7 +15,7 @@ from ...core.reasons import Reason
 from ...core.requirements import requirements_of
 from ...core.settle import Cancelled
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_needs, check_version, needed_schedules
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
@@ -116,7 +116,8 @@ _WRITTEN = Statement("""
 _FORGET_NEEDS = Statement("DELETE FROM tickwise_dependencies WHERE job_id = :job")
 _NEED = Statement("""
     INSERT INTO tickwise_dependencies (needed_job_id, job_id)
-    SELECT DISTINCT job_id, CAST(:job AS {bigint}) FROM tickwise_schedules WHERE name IN :names[text]
+    SELECT job_id, CAST(:job AS {bigint}) FROM tickwise_schedules WHERE name IN :names[text]
+    UNION SELECT id, CAST(:job AS {bigint}) FROM tickwise_jobs WHERE name IN :jobs[text]
 """)
 
 
@@ -224,7 +225,7 @@ def _write_schedules(cache: DefinitionCache, before: LoadedJob, changed: LoadedJ
     )
     yield _FORGET_NEEDS(job=job)
     if needed := after.needs:
-        yield _NEED(job=job, names=needed)
+        yield _NEED(job=job, names=needed, jobs=jobs_needed(needed))
     yield NOTIFY
 
 
@@ -258,12 +259,12 @@ def _check_needs(cache: DefinitionCache, job: JobDefinition) -> Procedure[None]:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {s.name for s in job.schedules}
-    wanted = {after.schedule for s in job.schedules for after in s.policy.after} - own
+    wanted = {need for s in job.schedules for need in needed_schedules(s)} - own
     while wanted:
         rows = yield _DEFINITIONS(names=sorted(wanted), job=job.name)
         yield from cache.read(row[1] for row in rows)
         for name, definition, owner, _ in rows:
-            known[name] = [after.schedule for after in cache.schedule(definition, name, owner).policy.after]
+            known[name] = needed_schedules(cache.schedule(definition, name, owner))
         found = {row[0] for row in rows}
         if missing := wanted - found:
             known |= {row[0]: () for row in (yield _SCHEDULE_NAMES()) if row[0] not in {*known, *missing}}

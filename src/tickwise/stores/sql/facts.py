@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from ...core.definition import jobs_needed, successes_of_job
 from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, facts_of
 from ...core.model import Facts, Holder, RunProgress
@@ -23,6 +24,13 @@ _SUCCESSES = Statement("""
     WHERE s.name IN :names[text] AND r.state = 'succeeded' AND (r.schedule_id = s.id OR r.schedule_id IS NULL)
         AND coalesce(r.slot, r.started_at {div} 1000000) > :since
     ORDER BY s.name, reference
+""")
+_SUCCESSES_OF_JOBS = Statement("""
+    SELECT j.name, coalesce(r.slot, r.started_at {div} 1000000) AS reference
+    FROM tickwise_jobs j JOIN tickwise_runs r ON r.job_id = j.id
+    WHERE j.name IN :names[text] AND r.state = 'succeeded'
+        AND coalesce(r.slot, r.started_at {div} 1000000) > :since
+    ORDER BY j.name, reference
 """)
 _FAILURES = Statement("""
     SELECT v.id, (
@@ -84,6 +92,9 @@ def _successes(jobs: Iterable[JobState]) -> Procedure[dict[str, list[int]]]:
     if needed:
         for name, reference in (yield _SUCCESSES(names=needed.schedules, since=needed.since)):
             found[name].append(reference)
+        if jobs_of := jobs_needed(needed.schedules):
+            for name, reference in (yield _SUCCESSES_OF_JOBS(names=jobs_of, since=needed.since)):
+                found[successes_of_job(name)].append(reference)
     return found
 
 

@@ -6,7 +6,7 @@ import asyncio
 import pytest
 
 from ...core.definition import After, Kind, RetryPolicy
-from ...core.errors import ConflictError
+from ...core.errors import ConflictError, InputError
 from ...core.settle import Cancelled, Failed, HandedBack, Outcome, Succeeded, Unmet
 from ...core.states import RunState
 from .stories import Stories
@@ -204,6 +204,55 @@ class DependencyStories(Stories):
         assert await world.insights.next_due() == world.now
         await world.tick()
         assert await world.ran("b") == ["01:00"]
+
+    async def test_a_slot_waits_for_a_job(self, world: World) -> None:
+        """Any success of it counts: of no schedule, by hand, of whichever schedule. It wakes at once (S35)."""
+        also = (schedule("e2", "50 * * * *"),)
+        await world.define(job("a"), job("c", HOURLY), job("e", "30 * * * *", also=also))
+        await world.define(job("b", HOURLY, after=(After("", 1_200, "a"), After("c", 900)), wait_for=1_200))
+        await world.define(job("d", HOURLY, after=(After("", 1_200, "e"),)))
+        for time in ("00:35", "00:55"):
+            await world.pass_time(time)
+            await world.work()
+        await world.enqueue("a")
+        world.go("00:58")
+        await world.work()
+        await world.pass_time("01:00")
+        assert await world.decided("b", waits=True) == ["waits_for_success 01:00"]
+        assert await world.ran("d") == ["01:00"]
+        await world.work()
+        assert await world.insights.next_due() == world.now
+        await world.tick()
+        assert await world.ran("b") == ["01:00"]
+        await world.pass_time("02:00")
+        await world.work()
+        await world.pass_time("02:20")
+        assert (await world.ran("b"), await world.decided("b")) == (["01:00"], ["dependency_missing 02:00"])
+
+    async def test_a_job_that_is_waited_for_wakes(self, world: World) -> None:
+        """Its success lets the slot go on at once, also where it has no schedule (S35)."""
+        await world.define(job("a"), job("b", HOURLY, after=(After("", 3_600, "a"),), wait_for=1_200))
+        world.go("00:59")
+        await world.enqueue("a")
+        lease = await world.start()
+        await world.pass_time("01:05")
+        assert await world.decided("b", waits=True) == ["waits_for_success 01:00"]
+        await world.end(lease)
+        assert await world.insights.next_due() == world.now
+        await world.tick()
+        assert await world.ran("b") == ["01:00"]
+
+    async def test_a_job_that_is_not_there(self, world: World) -> None:
+        """It must exist, and must not wait for what waits for it (S35)."""
+        await world.define(job("a"), job("b", HOURLY, after=(After("", 60, "a"),)))
+        for missing, words in (
+            ("x", "runs after the job 'x', which does not exist"),
+            ("b", "wait for each other"),
+        ):
+            async with world.refuses(InputError, words):
+                await world.store.define(job("a", HOURLY, after=(After("", 60, missing),)), "app")
+        async with world.refuses(InputError, "wait for each other"):
+            await world.store.define(job("c", HOURLY, after=(After("", 60, "c"),)), "app")
 
     async def test_a_success_counts_by_its_slot(self, world: World) -> None:
         """Only one whose slot, or whose start if by hand, lies within the given time counts (S35)."""

@@ -12,13 +12,14 @@ for name, since in pairs(args.slots or {}) do
   slots[#slots + 1] = '"' .. name .. '":' .. list_of(found)
 end
 for _, name in ipairs(args.schedules or {}) do
-  local owner = call('HGET', P .. ':owner', name)
+  local needed = string.match(name, '^job:(.*)$')
+  local owner = needed or call('HGET', P .. ':owner', name)
   if owner then
     local flat = call('ZRANGE', P .. ':successes:' .. owner, '(' .. whole(args.since), '+inf', 'BYSCORE', 'WITHSCORES')
     local found = {}
     for i = 1, #flat, 2 do
       local schedule = string.match(flat[i], ' (.*)$')
-      if schedule == '' or schedule == name then
+      if needed or schedule == '' or schedule == name then
         found[#found + 1] = flat[i + 1]
       end
     end

@@ -6,7 +6,7 @@
 --   jobs, schedules      live ones by name; owner and gone: the job that has, or had, a schedule
 --   due, due_local       by the second at which it must be looked at; awake: all that have one
 --   held_jobs            jobs whose slots wait for a worker (S47), with queue and requirements
---   after:SCHEDULE       jobs that wait for successes of a schedule (S35)
+--   after:SCHEDULE       jobs that wait for successes of a schedule, or of all runs of a job: after:job:JOB (S35)
 --   prune                by when to look for runs that are not kept any longer (S51)
 
 local function job_key(name)

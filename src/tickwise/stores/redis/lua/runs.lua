@@ -234,7 +234,7 @@ local function over(id, run, state)
     local counts_for = reference(run)
     call('ZADD', P .. ':successes:' .. run.job, counts_for, success_of(id, run))
     call('HSET', job, 'last_success', math.max(counts_for, tonumber(found[2] or 0)))
-    for name in string.gmatch(found[3] or '', '%S+') do
+    for name in string.gmatch((found[3] or '') .. ' job:' .. run.job, '%S+') do
       for _, dependent in ipairs(call('SMEMBERS', P .. ':after:' .. name)) do
         wake(dependent)
       end

@@ -1,0 +1,105 @@
+"""What a fleet and its store need of the machine, looked at again and again, and whether that stays as it was."""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import psycopg
+
+KIBI, MEBI = 1_024, 1 << 20
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(relid)), 0), coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables"
+)
+
+
+class StoreSize(NamedTuple):
+    """What the store takes on its disk, and how much in it is dead: rows on PostgreSQL, free pages on SQLite."""
+
+    megabytes: float
+    dead: int
+
+
+class Sample(NamedTuple):
+    """One look, after so many runs."""
+
+    runs: int
+    memory: float  # of the server process, in MiB
+    descriptors: int  # likewise
+    size: float  # of the store, in MiB
+    dead: int
+    lateness: float  # seconds from the hour until its last run has ended, the mean since the sample before
+
+
+class Metric(NamedTuple):
+    """What a figure is called, and how it may grow from the first half to the second."""
+
+    title: str
+    factor: float
+    spare: float  # beyond that, for figures that are small
+
+
+METRICS: Mapping[str, Metric] = {
+    "memory": Metric("memory of the server, MiB", 1.10, 0),
+    "descriptors": Metric("open files of the server", 1.10, 2),
+    "size": Metric("size of the store, MiB", 1.15, 0),
+    "dead": Metric("dead rows (PostgreSQL), free pages (SQLite)", 1.25, 1_000),
+    "lateness": Metric("seconds until an hour's runs have ended", 1.50, 0.2),
+}
+
+
+class Drift(NamedTuple):
+    """A figure in both halves of the time after the warm-up."""
+
+    name: str
+    first: float
+    second: float
+
+    @property
+    def is_flat(self) -> bool:
+        metric = METRICS[self.name]
+        return self.second <= self.first * metric.factor + metric.spare
+
+    def __str__(self) -> str:
+        return f"{METRICS[self.name].title}: {self.first:,.2f} in the first half, {self.second:,.2f} in the second"
+
+
+def drifts(samples: Sequence[Sample], warm_up: int) -> list[Drift]:
+    """The medians of each figure, after so many runs: a disk that hung for a moment is no drift."""
+    counted = [sample for sample in samples if sample.runs > warm_up]
+    half = len(counted) // 2
+    first, second = counted[:half], counted[half:]
+    return [Drift(name, _median(first, name), _median(second, name)) for name in METRICS]
+
+
+def _median(samples: Sequence[Sample], name: str) -> float:
+    return float(median(getattr(sample, name) for sample in samples))
+
+
+def process_needs(pid: int) -> tuple[float, int]:
+    """The memory of a process in MiB, and its open files."""
+    place = Path("/proc", str(pid))
+    status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0]) / KIBI, len(list((place / "fd").iterdir()))
+
+
+def size_reader(url: str) -> Callable[[], StoreSize]:
+    """How the size of a store is read."""
+    if url.startswith("sqlite"):
+        return lambda: _size_of_files(Path(url.removeprefix("sqlite:///")))
+    return lambda: _size_of_database(url)
+
+
+def _size_of_files(file: Path) -> StoreSize:
+    files = [*file.parent.glob(f"{file.name}*"), *file.parent.glob(f"{file.stem}-logs{file.suffix}*")]
+    with closing(sqlite3.connect(file)) as connection:
+        (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    return StoreSize(sum(each.stat().st_size for each in files) / MEBI, free)
+
+
+def _size_of_database(url: str) -> StoreSize:
+    with psycopg.connect(url, autocommit=True) as connection:
+        size, dead = connection.execute(_SIZE).fetchone() or (0, 0)
+    return StoreSize(float(size) / MEBI, int(dead))
