@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from tickwise import AsyncTickwise
 from tickwise.app.definition_sync import DefinitionSync, jobs_of
 from tickwise.core.definition import After, Command, JobDefinition, Step
 from tickwise.core.requirements import command_digest
+from tickwise.core.step_jobs import step_jobs
 from tickwise.sources.folder import FolderChange, FolderSource
 from tickwise.sources.yaml import DefinitionError, LocatedJob
 from tickwise.stores.contract import Store, StoreUnavailableError
@@ -218,6 +220,23 @@ async def test_runs_keep_their_words_and_no_others_get_them(store: Store) -> Non
     await store.cancel(before.id)
     await intake.turn()
     assert intake.commands == {command_digest(new)}
+
+
+@patiently
+async def test_steps_are_trusted_with_their_job(store: Store) -> None:
+    """S46, S74: what a step becomes is trusted exactly as long as the words that it follows from."""
+    intake = DefinitionSync(store)
+    old, new = (job("job", HOURLY, steps=(replace(STEP, queue=queue),)) for queue in ("gpu", "cpu"))
+    (of_old,), (of_new,) = step_jobs(old), step_jobs(new)
+    await follow(intake, change(old, full=True))
+    assert intake.commands == {command_digest(old), command_digest(of_old)}
+    (run,) = await store.enqueue([Enqueue("job")])
+    await follow(intake, change(new))
+    assert intake.commands == {command_digest(one) for one in (old, of_old, new, of_new)}
+    assert command_digest(replace(of_new, env={"LD_PRELOAD": "evil.so"})) not in intake.commands
+    await store.cancel(run.id)
+    await intake.turn()
+    assert intake.commands == {command_digest(new), command_digest(of_new)}
 
 
 @patiently

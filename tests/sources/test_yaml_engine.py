@@ -71,3 +71,31 @@ def test_at_most_once_needs_a_gate() -> None:
     with pytest.raises(InputError, match="engine: at_most_once needs work that asks before it begins"):
         read_spec(spec, "", DEFAULTS)
     assert read_spec({**spec, "engine": "gpu"}, "", DEFAULTS).at_most_once
+
+
+def test_a_step_on_an_engine() -> None:
+    """S74: a step has an engine and a queue of its own, which are shown as they can be written again."""
+    train = {"name": "train", "command": ["true"], "queue": "night", "engine": {"name": "gpu", "gpus": 2}}
+    job = read_spec({"name": "a", "steps": [train]}, "", DEFAULTS)
+    assert (job.steps[0].queue, job.steps[0].engine) == ("night", EngineUse("gpu", {"gpus": 2}))
+    assert fields_of(job)["steps"] == [train]
+
+
+@pytest.mark.parametrize(
+    ("job", "step", "problem"),
+    [
+        ({}, {"engine": "gpus"}, "steps.0.engine: the settings name no engine 'gpus' (did you mean gpu?)"),
+        ({"engine": "gpu"}, {"queue": "b"}, "steps.0.queue: goes with no engine of the job"),
+        ({"engine": "gpu"}, {"engine": "gpu"}, "steps.0.engine: goes with no engine of the job"),
+        (
+            {"at_most_once": True},
+            {"engine": {"name": "gpu", "gpus": 1}},
+            "steps.0.engine: at_most_once needs work",
+        ),
+    ],
+)
+def test_mistakes_in_steps(job: Any, step: Any, problem: str) -> None:
+    """S74: the engine of a step is checked as that of a job, and a job on an engine waits for no step."""
+    with pytest.raises(InputError) as caught:
+        read_spec({"name": "a", "steps": [{"name": "train", "command": "true", **step}], **job}, "", DEFAULTS)
+    assert problem in str(caught.value)

@@ -19,6 +19,7 @@ from ..core.definition import (
     Catchup,
     Command,
     Deadline,
+    EngineUse,
     ForEach,
     HttpCall,
     JobCall,
@@ -79,8 +80,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
             **({} if start else _event_policy_fields(events.policy)),
         }
     if job.engine is not None:
-        use = job.engine
-        fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
+        fields["engine"] = _engine_field(job.engine)
     if job.timeout is not None:
         fields["timeout"] = format_duration(job.timeout)
     fields |= _retry_field(job.retry) | _preconditions_field(job.preconditions)
@@ -284,7 +284,15 @@ def _step_fields(step: Step) -> dict[str, Any]:
         fields["continue_on"] = [str(outcome) for outcome in step.continue_on]
     if step.foreach:
         fields |= _foreach_fields(step.foreach)
+    if step.queue is not None:
+        fields["queue"] = step.queue
+    if step.engine is not None:
+        fields["engine"] = _engine_field(step.engine)
     return fields | _retry_field(step.retry) | _preconditions_field(step.preconditions)
+
+
+def _engine_field(use: EngineUse) -> Any:
+    return {"name": use.name, **use.options} if use.options else use.name
 
 
 def _foreach_fields(each: ForEach) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..clock import monotonic
 from ..core.definition import Ticking
 from ..core.requirements import ALL
 from ..core.settle import Settled
+from ..core.step_jobs import queues_of
 from ..runtime.child_watch import ChildWatch
 from ..runtime.execution import Execution
 from ..runtime.executors.middleware import Middleware
@@ -78,4 +79,4 @@ async def drain(
 async def _queues(store: Store) -> tuple[str, ...]:
     jobs = await all_pages(lambda after: store.insights.jobs(after=after, limit=1_000))
     waiting = (await store.insights.counts()).waiting  # runs may have a queue of their own
-    return tuple(sorted({*waiting, *(job.definition.queue for job in jobs)}))
+    return tuple(sorted(frozenset(waiting).union(*(queues_of(job.definition) for job in jobs))))

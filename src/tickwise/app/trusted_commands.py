@@ -2,7 +2,8 @@
 
 A definition that its source has changed or removed is withdrawn. It stays trusted until the change is stored, and
 then until the runs that were enqueued with it have ended, because a run keeps its definition (S23). Runs that
-somebody enqueues later with the same words prolong nothing.
+somebody enqueues later with the same words prolong nothing. The jobs that steps become are trusted exactly as long
+as the definition that they follow from (S74).
 """
 
 from collections import defaultdict
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from ..core.definition import JobDefinition
 from ..core.requirements import COMMANDS, command_digest, has_commands
 from ..core.states import RunState
+from ..core.step_jobs import step_jobs
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import RunFilter
@@ -33,6 +35,7 @@ class TrustedCommands:
         self._store = store
         self._current: dict[tuple[str, str], str] = {}  # by source and job
         self._replaced: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # not in the store, yet
+        self._of_steps: dict[str, frozenset[str]] = {}  # of the jobs that steps become, by the digest of the whole
         self._withdrawn: dict[
             _Withdrawn, frozenset[str] | None
         ] = {}  # the runs that need it; none: to be looked up
@@ -40,6 +43,8 @@ class TrustedCommands:
     def add(self, source: str, job: JobDefinition) -> None:
         """A source defines a job, for the first time or anew."""
         place, digest = (source, job.name), command_digest(job) if has_commands(job) else ""
+        if of_steps := frozenset(map(command_digest, step_jobs(job))):
+            self._of_steps[digest] = of_steps
         if old := self._current.get(place):
             self._replaced[place].add(old)
         self._current[place] = digest
@@ -77,5 +82,7 @@ class TrustedCommands:
         replaced = (digest for digests in self._replaced.values() for digest in digests)
         withdrawn = (each.digest for each in self._withdrawn)
         digests = frozenset((*self._current.values(), *replaced, *withdrawn)) - {""}
+        self._of_steps = {whole: steps for whole, steps in self._of_steps.items() if whole in digests}
+        digests = digests.union(*self._of_steps.values())
         if digests != self.digests:
             self.digests = digests

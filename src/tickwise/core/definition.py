@@ -327,6 +327,15 @@ class ForEach:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineUse:
+    """Which engine executes a job, and what the job says for it."""
+
+    name: str  # in the settings
+    options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    target: str = ""  # `module:name` of a job that is a function: the other side imports it
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One node of a pipeline."""
 
@@ -340,6 +349,13 @@ class Step:
     continue_on: tuple[Outcome, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
     foreach: ForEach | None = None  # none: it is executed once
+    queue: str | None = None  # its own; none: the job's
+    engine: EngineUse | None = None  # its own
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is executed elsewhere than its run, as a run of a job of its own (S74)."""
+        return self.queue is not None or self.engine is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,15 +378,6 @@ class ScheduleDefinition:
     kind: Kind = Kind.START
     policy: Policy = Policy()
     source: str = ""  # who wrote it, and who alone may change it (S50): a folder, an app, the API
-
-
-@dataclass(frozen=True, slots=True)
-class EngineUse:
-    """Which engine executes a job, and what the job says for it."""
-
-    name: str  # in the settings
-    options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-    target: str = ""  # `module:name` of a job that is a function: the other side imports it
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,9 +422,15 @@ class JobDefinition:
             check_types(f"the job {self.name}", self.param_types, params)
 
 
+def step_job_name(job: str, step: str) -> str:
+    """The name of the job that a step with a queue or an engine of its own becomes."""
+    return f"{job}.{step}"
+
+
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:
     """The jobs of which it has runs as steps (S74)."""
-    return tuple(step.action.job for step in job.steps if isinstance(step.action, JobCall))
+    placed = (step_job_name(job.name, step.name) for step in job.steps if step.is_placed)
+    return (*(step.action.job for step in job.steps if isinstance(step.action, JobCall)), *placed)
 
 
 def jobs_listened_to(job: JobDefinition) -> tuple[str, ...]:
@@ -427,4 +440,4 @@ def jobs_listened_to(job: JobDefinition) -> tuple[str, ...]:
 
 def may_wait(job: JobDefinition) -> bool:
     """Whether a step of the job waits for what others do (S74, S75)."""
-    return any(isinstance(step.action, JobCall | Approval) for step in job.steps)
+    return any(isinstance(step.action, JobCall | Approval) or step.is_placed for step in job.steps)

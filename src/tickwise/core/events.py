@@ -21,6 +21,8 @@ from .payload import decode, encode
 from .timeparse import format_duration, iso
 
 EVENTS_PARAM = "@events"  # where the params of a run hold its events; no param that people give can have this name
+STEP_PARAM = "@step"  # where those of a step's own run hold what it knows of the run that waits for it (S74)
+_RESERVED = frozenset({EVENTS_PARAM, STEP_PARAM})
 MAX_WATCHED_JOBS = 50
 DEFAULT_SETTLE = 5
 DEFAULT_WINDOW = 600  # in which the same key is the same event
@@ -309,7 +311,7 @@ def events_of_params(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]
 
 
 def own_params(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The stored params of a run without its events."""
-    if EVENTS_PARAM not in params:
+    """The stored params of a run without what is no param: its events, and what a step inherits."""
+    if _RESERVED.isdisjoint(params):
         return params
-    return {name: value for name, value in params.items() if name != EVENTS_PARAM}
+    return {name: value for name, value in params.items() if name not in _RESERVED}

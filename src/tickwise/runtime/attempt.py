@@ -29,9 +29,10 @@ from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
+from ..core.step_jobs import step_job
 from ..core.step_outputs import VARIABLE
 from .approvals import follow_approval
-from .child_runs import follow_child
+from .child_runs import follow_child, follow_step_job
 from .context import RunContext
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script
@@ -147,6 +148,7 @@ class _Actions:
 
     def __init__(self, job: JobDefinition, run: RunContext, services: Services, execute_step: ExecuteStep) -> None:
         self.services = services
+        self._job = job
         self._env = job.env
         self._folder = job.dir
         self.params = params_of(job, run.params)
@@ -154,11 +156,16 @@ class _Actions:
         self._execute_step = execute_step
 
     async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:
+        if step.is_placed:
+            return None  # they are looked at where it is executed
         return await unmet(step.preconditions, self.context(log, step, inputs), perform)
 
     async def act(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult:
+        context = self.context(log, step, inputs)
         try:
-            return await self._execute_step(step, self.context(log, step, inputs))
+            if step.is_placed:
+                return await follow_step_job(step_job(self._job, step), replace(context, timeout=None))
+            return await self._execute_step(step, context)
         except InputError as error:
             return failed(str(error))
 
@@ -166,7 +173,11 @@ class _Actions:
         if step is None:
             return StepContext(self._run, self.services, log, self._env, self._folder)
         return StepContext(
-            run=replace(self._run, outputs=inputs.outputs, item=inputs.item),
+            run=replace(
+                self._run,
+                outputs={**self._run.outputs, **inputs.outputs},
+                item=self._run.item if inputs.item is None else inputs.item,
+            ),
             services=self.services,
             log=log,
             env={**self._env, **step.env},

@@ -1,26 +1,31 @@
-"""Steps that are runs of other jobs (S74): a child is begun, and looked at whenever its parent goes on.
+"""Steps that are runs of jobs (S74): a child is begun, and looked at whenever its parent goes on.
 
 The key of the child is stored before the child is enqueued, and its run is found by that key. So it begins once
 for each try of the step, whenever a worker dies. A step that goes on in a later attempt of its run adopts the
 child that it has begun, unless that one has ended without a success: then a new one begins.
+
+A step with a queue or an engine of its own is a child, too: of a job that is the step alone. That job is written
+before its run is enqueued. Its runs take no lane, since the run that waits for them has one already.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.definition import JobCall
+from ..core.definition import JobCall, JobDefinition
 from ..core.errors import ConflictError, InputError
+from ..core.events import EVENTS_PARAM, STEP_PARAM
 from ..core.model import Trigger
 from ..core.payload import first_line
 from ..core.references import fill_value
 from ..core.settle import Failed, Succeeded, Unmet
 from ..core.states import ACTIVE, RunState
+from ..core.step_jobs import source_of_steps
 from ..core.step_waits import MAX_DEPTH, ChildKey, StepWait
 from ..core.timeparse import format_duration
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow
 from ..trace_context import current_traceparent
-from .context import as_text
+from .context import RunContext, as_text
 from .executors.result import AttemptResult, failed
 from .look import looked, still_waits
 from .run_outputs import outputs_of
@@ -56,11 +61,16 @@ class ChildRuns:
         found = await self._store.insights.runs(RunFilter(job=wait.job, key=wait.key), limit=1)
         return found.items[0] if found.items else None
 
-    async def begin(self, wait: StepWait, params: Mapping[str, Any]) -> str:
+    async def define(self, job: JobDefinition) -> None:
+        """Write the job that a step has become; ConflictError if somebody else has one of that name."""
+        await self._store.define(job, source_of_steps(self._jobs[0]))
+
+    async def begin(self, wait: StepWait, params: Mapping[str, Any], *, takes_lane: bool) -> str:
         """ConflictError while its job has no free lane; InputError if it cannot be a run of that job."""
         asked = Enqueue(
-            wait.job, Trigger.STEP, params, key=wait.key, by=f"run {self._run}", traceparent=current_traceparent()
-        )
+            wait.job, Trigger.STEP, params, key=wait.key, by=f"run {self._run}", traceparent=current_traceparent(),
+            allow_overlap=not takes_lane,
+        )  # fmt: skip
         return (await self._store.enqueue([asked]))[0].id
 
     async def outputs(self, child: RunRow) -> Mapping[str, Any]:
@@ -72,17 +82,52 @@ class ChildRuns:
 
 async def follow_child(call: JobCall, context: StepContext) -> AttemptResult:
     """Begin the child if it has not begun, and look how it is."""
+    return await _follow(call, context, None)
+
+
+async def follow_step_job(job: JobDefinition, context: StepContext) -> AttemptResult:
+    """The same for the job that a step has become."""
+    return await _follow(JobCall(job.name), context, job)
+
+
+async def _follow(call: JobCall, context: StepContext, written: JobDefinition | None) -> AttemptResult:
     children, waiting = context.services.children, context.waiting
     if children is None or waiting is None:
         return failed("a step with job: needs a worker that can reach the store, and an engine has none")
-    return await looked(_ChildStep(call, context, children, waiting).look, waiting, f"no run of {call.job}")
+    step = _ChildStep(call, context, children, waiting, written)
+    return await looked(step.look, waiting, f"no run of {call.job}")
+
+
+def _params_of_step(run: RunContext) -> dict[str, Any]:
+    """What the run of a step is given: the params and events of the whole, and what the step knows of it."""
+    facts: dict[str, Any] = {
+        "outputs": {step: dict(values) for step, values in run.outputs.items()},
+        "item": run.item,
+        "schedule": run.schedule,
+        "slot": run.slot,
+        "previous_slot": run.previous_slot,
+    }
+    events = {EVENTS_PARAM: [dict(event) for event in run.events]} if run.events else {}
+    return {
+        **run.params,
+        **events,
+        STEP_PARAM: {name: value for name, value in facts.items() if value is not None},
+    }
 
 
 class _ChildStep:
     """One look at the child of a step."""
 
-    def __init__(self, call: JobCall, context: StepContext, children: ChildRuns, waiting: WaitingStep) -> None:
+    def __init__(
+        self,
+        call: JobCall,
+        context: StepContext,
+        children: ChildRuns,
+        waiting: WaitingStep,
+        written: JobDefinition | None,
+    ) -> None:
         self._call = call
+        self._written = written  # the job that the step has become; none: somebody else defines it
         self._context = context
         self._children = children
         self._waiting = waiting
@@ -124,15 +169,24 @@ class _ChildStep:
         return self._children.key(self._waiting.name, self._context.run.attempt, self._waiting.number)
 
     async def _begin(self, wait: StepWait) -> AttemptResult:
-        params = fill_value(self._call.params, self._context.run.values(), as_text)
         try:
-            run = await self._children.begin(wait, params)
+            params = await self._params()
+            run = await self._children.begin(wait, params, takes_lane=self._written is None)
         except ConflictError as error:
             return await self._wait_for(wait, f"a free lane of {wait.job} ({error})")
         except InputError as error:
             return failed(f"no run of {wait.job}: {error}")
         self._context.log.write_note(f"waits for run {run} of {wait.job}")
         return await self._wait_for(wait._replace(run=run))
+
+    async def _params(self) -> Mapping[str, Any]:
+        if self._written is None:
+            return dict(fill_value(self._call.params, self._context.run.values(), as_text))
+        try:
+            await self._children.define(self._written)
+        except ConflictError as error:
+            raise InputError(str(error)) from None
+        return _params_of_step(self._context.run)
 
     async def _wait_for(self, wait: StepWait, what: str = "") -> AttemptResult:
         timeout = self._context.timeout

@@ -14,6 +14,7 @@ from ..core.redaction import Redactor
 from ..core.requirements import Offers
 from ..core.settle import Cancelled, Failed
 from ..core.states import FINAL
+from ..core.step_jobs import inherited_facts
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
@@ -209,7 +210,8 @@ def _telling(telemetry: Telemetry, services: Services) -> Services:
 
 def context_of(lease: Lease) -> RunContext:
     label = f"{lease.trigger}:{lease.label}" if lease.label else str(lease.trigger)
-    return RunContext(
+    params = lease.params or {}
+    context = RunContext(
         id=lease.id,
         job=lease.job.name,
         schedule=lease.schedule,
@@ -219,6 +221,7 @@ def context_of(lease: Lease) -> RunContext:
         trigger_label=label,
         attempt=lease.attempt,
         failures=lease.failures,
-        params=own_params(lease.params or {}),
-        events=events_of_params(lease.params or {}),
+        params=own_params(params),
+        events=events_of_params(params),
     )
+    return replace(context, **inherited_facts(params)) if lease.trigger is Trigger.STEP else context

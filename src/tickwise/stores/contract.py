@@ -67,6 +67,7 @@ from .records import (
     TickRequest,
     TickResult,
 )
+from .step_jobs import remove_step_jobs
 
 KEEP_ALL = Keep()
 
@@ -158,10 +159,12 @@ class Store(ABC):
         """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23).
 
         Schedules that others have added go with it, and come back if the job does within two minutes (S50).
-        Refused if another source owns the job. With `over`, refused unless that is the job's version.
+        Refused if another source owns the job. With `over`, refused unless that is the job's version. The jobs
+        that its steps have become go with it (S74).
         """
         if validation.can_exist(job):
             await self._remove(job, source, over)
+            await remove_step_jobs(self, job)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         """Pause, resume, move, reset or backfill one schedule, as a person asked (S29-S32)."""

@@ -39,6 +39,10 @@ class RunFacts(ResponseModel):
     failures: int = Field(description="Attempts that failed before this one.")
     params: dict[str, Any] = Field(description="Given for this run, over the job's own.")
     events: list[Any] = Field(default=[], description="That it runs for.")
+    outputs: dict[str, dict[str, Any]] = Field(
+        default={}, description="Of the steps before it, if it is a step of another run, by their names."
+    )
+    item: Any = Field(default=None, description="Of `foreach`, if it is such a step.")
 
 
 class BeginResponse(ResponseModel):
@@ -116,6 +120,7 @@ def begin_response(begun: BegunAttempt) -> BeginResponse:
         previous_slot=second(run.previous_slot), trigger=str(run.trigger), trigger_label=run.trigger_label,
         attempt=run.attempt, failures=run.failures, params=dict(run.params),
         events=[dict(event) for event in run.events],
+        outputs={step: dict(values) for step, values in run.outputs.items()}, item=run.item,
     )  # fmt: skip
     return BeginResponse(
         run=facts,

@@ -11,6 +11,7 @@ import typer
 from ...core.definition import JobDefinition, jobs_called
 from ...core.errors import InputError
 from ...core.states import RunState
+from ...core.step_jobs import queues_of
 from ..arguments import as_when, parse_params, run_path
 from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
@@ -95,7 +96,7 @@ async def _run_file(path: Path, params: dict[str, Any], *, as_json: bool) -> Non
     from ..in_process import api_over  # noqa: PLC0415
 
     jobs = read_jobs(path)
-    job, queues = _job_to_run(path, jobs), sorted({each.queue for each in jobs})
+    job, queues = _job_to_run(path, jobs), sorted(frozenset().union(*map(queues_of, jobs)))
     async with AsyncTickwise("memory://", queues=queues, shutdown_grace=_SHUTDOWN_SECONDS) as tickwise:
         for each in jobs:
             await (await tickwise.store()).define(replace(each, schedules=()), _SOURCE)

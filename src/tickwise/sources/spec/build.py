@@ -12,7 +12,6 @@ from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
     Catchup,
-    EngineUse,
     Handlers,
     JobDefinition,
     Keep,
@@ -23,13 +22,14 @@ from ...core.definition import (
     StartBudget,
     check_name,
 )
-from ...core.errors import CronError, InputError, did_you_mean, nearest_word
+from ...core.errors import CronError, InputError
 from ...core.parameters import check_types
 from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
-from ..defaults import Defaults, EngineRules
+from ..defaults import Defaults
 from ..templates import Template, find_template
 from .deadline import build_deadline
+from .engine import KnownEngines, build_engine
 from .error import ErrorList, Loc
 from .on_event import build_event_schedules
 from .references import check_references
@@ -90,10 +90,11 @@ def build(
     )
     if not broken & {"on_event", "on_start", *_DEPENDENT_FIELDS}:
         schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
-    steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
+    engines = KnownEngines(defaults.engines, bool(spec.at_most_once))
+    steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, engines, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
-    engine = None if "engine" in broken else _build_engine(spec, defaults.engines, errors)
+    engine = None if "engine" in broken else build_engine(spec.engine, ("engine",), engines, errors)
     check_waits(spec, name, errors)
     if not broken & {"params", "param_types"}:
         _check_params(spec, name, schedules, errors)
@@ -232,27 +233,6 @@ def _build_handlers(spec: JobSpec) -> Handlers:
     if spec.on is None:
         return Handlers()
     return Handlers(*(build_handler(handler) for handler in (spec.on.success, spec.on.failure, spec.on.exit)))
-
-
-def _build_engine(spec: JobSpec, known: Mapping[str, EngineRules] | None, errors: ErrorList) -> EngineUse | None:
-    """The engine that executes the job. The settings must name it, and its kind must understand the options."""
-    if spec.engine is None:
-        return None
-    options = {"name": spec.engine} if isinstance(spec.engine, str) else dict(spec.engine)
-    name = options.pop("name", None)
-    if not isinstance(name, str):
-        errors.add(("engine",), "has no name: write {name: gpu, …}, with the name of an engine in the settings")
-        return None
-    if known is None:
-        return EngineUse(name, ReadOnlyDict(options))
-    if name not in known:
-        near = nearest_word(name, known)
-        advice = did_you_mean(near) if near else f": add [engines.{name}] to the settings"
-        errors.add(("engine",), f"the settings name no engine {name[:60]!r}{advice}", near)
-        return None
-    with errors.at("engine"):
-        known[name].check(options, at_most_once=bool(spec.at_most_once))
-    return EngineUse(name, ReadOnlyDict(options))
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,11 +125,20 @@ class ApprovalSpec(Spec):
 
 
 STEP_ACTIONS = (*ACTIONS, "job", "approve")
+_ENGINE: FieldType[str | dict[str, Any]] = OneOf(
+    shape_of,
+    {"text": NAME_TEXT, "mapping": Names(check_option_name, AnyValue())},
+    "must be the name of an engine, or a mapping with name and the engine's options",
+)
 _NOT_FOR = {  # fields of a step that say nothing to an action, and what to do instead
-    "job": {"env": "give its run params", "dir": "give its run params"},
+    "job": {
+        "env": "give its run params", "dir": "give its run params", "queue": "that job has its own",
+        "engine": "that job has its own",
+    },
     "approve": {
         "env": "a person answers", "dir": "a person answers", "timeout": "write it inside approve",
-        "retry": "a person decides whether the run is retried",
+        "retry": "a person decides whether the run is retried", "queue": "a person answers",
+        "engine": "a person answers",
     },
 }  # fmt: skip
 _DEPENDS: FieldType[str | list[str]] = OneOf(
@@ -173,6 +182,11 @@ class StepSpec(ActionFields, one_of=STEP_ACTIONS, called="a step"):
     approve = optional(
         _APPROVE, "The step waits for a person's approval, of this role or with more.", "operator",
         {"role": "admin", "timeout": "24h"},
+    )  # fmt: skip
+    queue = optional(NAME_TEXT, "Which workers execute the step; the run's own if left out.", "gpu")
+    engine = optional(
+        _ENGINE, "Which engine of the settings executes the step; a worker if left out.",
+        {"name": "gpu", "entrypoint_num_gpus": 1},
     )  # fmt: skip
 
     def actions(self) -> list[str]:
@@ -314,13 +328,6 @@ class KindsSpec(Spec):
 _SCHEDULE: FieldType[Times | KindsSpec] = OneOf(
     _look_of_schedule,
     {"times": _times_type(", or of start, stop, restart"), "kinds": ModelType(KindsSpec)},
-)
-
-
-_ENGINE: FieldType[str | dict[str, Any]] = OneOf(
-    shape_of,
-    {"text": NAME_TEXT, "mapping": Names(check_option_name, AnyValue())},
-    "must be the name of an engine, or a mapping with name and the engine's options",
 )
 
 

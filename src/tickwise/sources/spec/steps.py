@@ -7,6 +7,7 @@ from ...core.definition import (
     Action,
     Approval,
     Command,
+    EngineUse,
     ForEach,
     HttpCall,
     JobCall,
@@ -16,19 +17,22 @@ from ...core.definition import (
     RetryPolicy,
     Script,
     Step,
+    check_name,
+    step_job_name,
 )
 from ...core.errors import did_you_mean, nearest_word
 from ...core.parameters import ParamType
 from ...core.read_only_dict import ReadOnlyDict
 from ...core.step_outputs import checked_items
 from .cycles import describe_cycle, find_cycle
+from .engine import KnownEngines, build_engine
 from .error import ErrorList
 from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
 
 ONLY_STEP = "main"  # the name of a job's single action
 
 
-def build_steps(spec: JobSpec, errors: ErrorList) -> tuple[Step, ...]:
+def build_steps(spec: JobSpec, engines: KnownEngines, errors: ErrorList) -> tuple[Step, ...]:
     """The steps of a job, or its single action as a step; empty if a worker knows the job by its name."""
     single = spec.actions()
     if spec.steps is None:
@@ -38,7 +42,10 @@ def build_steps(spec: JobSpec, errors: ErrorList) -> tuple[Step, ...]:
     for name in single:
         errors.add((name,), f"goes with no steps: make the {name} one of them")
     _check_step_names(spec.steps, errors)
-    return tuple(_build_step(step) for step in spec.steps)
+    return tuple(
+        _build_step(step, build_engine(step.engine, ("steps", i, "engine"), engines, errors))
+        for i, step in enumerate(spec.steps)
+    )
 
 
 def _check_step_names(steps: Sequence[StepSpec], errors: ErrorList) -> None:
@@ -78,6 +85,17 @@ def check_waits(spec: JobSpec, name: str, errors: ErrorList) -> None:
             errors.add(("steps", i, "job"), "goes with no engine: only a worker waits for the runs of other jobs")
         elif step.approve is not None and spec.engine is not None:
             errors.add(("steps", i, "approve"), "goes with no engine: only a worker waits for people")
+        elif step.queue is not None or step.engine is not None:
+            _check_placed(spec, i, step, step_job_name(name, step.name), errors)
+
+
+def _check_placed(spec: JobSpec, i: int, step: StepSpec, job: str, errors: ErrorList) -> None:
+    """Refuse a queue or an engine of its own for a step that cannot become a job (S74)."""
+    field = "queue" if step.engine is None else "engine"
+    if spec.engine is not None:
+        errors.add(("steps", i, field), "goes with no engine of the job: only a worker waits for its steps")
+    with errors.at("steps", i, "name"):
+        check_name(job, "the name of the job that a step with a queue or an engine becomes")
 
 
 def check_item_params(spec: JobSpec, errors: ErrorList) -> None:
@@ -92,7 +110,7 @@ def check_item_params(spec: JobSpec, errors: ErrorList) -> None:
             errors.add(("steps", i, "foreach"), f"needs a list, and the param {name} is declared as {kind}")
 
 
-def _build_step(spec: StepSpec) -> Step:
+def _build_step(spec: StepSpec, engine: EngineUse | None) -> Step:
     (name,) = spec.actions()
     return Step(
         name=spec.name,
@@ -105,6 +123,8 @@ def _build_step(spec: StepSpec) -> Step:
         continue_on=tuple(outcome for outcome in Outcome if outcome in (spec.continue_on or ())),
         preconditions=build_preconditions(spec.preconditions),
         foreach=_build_foreach(spec),
+        queue=spec.queue,
+        engine=engine,
     )
 
 
