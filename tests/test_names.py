@@ -1,4 +1,4 @@
-"""Each class name has one meaning, helpers say what they do, modules are nouns, imports lead one way, paths exist."""
+"""Class names have one meaning, helpers say what they do, modules are nouns, imports lead one way, paths exist."""
 
 import ast
 import re
