@@ -1,9 +1,10 @@
-"""The wheel that is built of this tree, installed where nothing else is, and used (docs/adr/0056)."""
+"""The wheel, built of this tree's source distribution, installed where nothing else is, and used (ADR 56)."""
 
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 from collections.abc import Iterable
@@ -21,11 +22,14 @@ _PIP_OPTIONS = ["--no-deps", "--no-index", "--no-compile"]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make dist` builds it, but without an environment of its own for the builder."""
+    """Built of the source distribution, as an index or a packager does, without an environment for the builder."""
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT, check=True
-    )
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), "-t"]
+    subprocess.run([*build, "sdist"], cwd=ROOT, check=True)
+    [source] = folder.glob("*.tar.gz")
+    with tarfile.open(source) as files:
+        files.extractall(folder, filter="data")
+    subprocess.run([*build, "wheel"], cwd=folder / source.name.removesuffix(".tar.gz"), check=True)
     [built] = folder.glob("*.whl")
     return built
 

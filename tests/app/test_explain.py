@@ -49,7 +49,7 @@ def test_it_ran(tw: Tickwise, clock: Clock) -> None:
     answer = tw.why("job")
     assert (said(answer), answer.run) == ((at("01:00"), "fired", "on_time"), run.id)
     started = "(attempt 1, started 10.0 s after it was due, took 0.0 s)"
-    assert answer.notes[0] == f"Run {run.id} is succeeded {started}."
+    assert answer.notes[0] == f"Run {run.id} succeeded {started}."
     assert str(answer).splitlines()[:2] == [
         "job at 2026-01-01 01:00:00 UTC: fired",
         "  it was due and nothing stood in its way",

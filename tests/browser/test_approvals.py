@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from ..support.browser import Site, Visitor
 from ..support.tickwise_processes import Nest
@@ -26,16 +26,15 @@ def site(nest: Nest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]
         yield site
 
 
-def _row(page: Page, step: str) -> None:
-    expect(page.get_by_role("group", name="Steps", exact=True)).to_contain_text(step)
-
-
 def test_approve_on_the_page(visitor: Visitor, site: Site) -> None:
     """S75: the page says who is asked; an approval with a reason lets the run go on, and stays to be read."""
     run = site.run("release")
     page = visitor.open(f"runs/{run}", token=site.operator_token)
     asked = page.get_by_role("group", name="Approval of ok")
     expect(asked).to_contain_text("The step ok waits for an approval by an operator since")
+    steps = page.get_by_role("group", name="Steps", exact=True)
+    expect(steps.get_by_role("button").filter(has_text="ok")).to_contain_text("operator asked")
+    expect(steps.get_by_role("button").filter(has_text="audit")).to_contain_text("waiting")
     asked.get_by_role("button", name="Approve").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill("looks good")

@@ -81,6 +81,8 @@ TIMES = (
     "FREQ=DAILY;INTERVAL=2;BYHOUR=0,2,23;BYMINUTE=0,5,30",
     "+300",
     "-120 -30 +3600 +90000",
+    "*/20 * * * * days 0 2",
+    "0 1,13 * * * roll 0 2 3",
 )
 WINDOWS = "*/25 * * * *"
 DEADLINES = (

@@ -246,3 +246,14 @@ def test_the_slots_to_come_say_that_they_are_skipped() -> None:
     }
     world.change("etl", Paused())
     assert list(due_slots(world.schedule("etl"), world.now, world.now)) == []
+
+
+def test_a_moved_fire_that_is_skipped_records_what_it_passed_over() -> None:
+    """S66, S31, S7: the slots before it are recorded as rescheduled, although nothing runs at its new time."""
+    world = hourly()
+    world.pass_time(to="01:30")
+    world.reschedule("etl", "04:20")
+    world.change("etl", SkipAsked(world.at("04:20"), "ann"))
+    world.pass_time(to="05:30")
+    assert [slot for slot, _ in world.ran("etl")] == ["01:00", "05:00"]
+    assert world.verdicts("etl") == ["rescheduled 02:00 to 04:00 (3)", "skipped_by_hand 04:20"]

@@ -31,6 +31,8 @@ from tickwise.core.change import (
     Updated,
 )
 from tickwise.core.cron import Recurrence, parse
+from tickwise.core.cron.calendar_days import OnCalendar, Roll
+from tickwise.core.cron.day_set import DaySet
 from tickwise.core.cron.recurrences import AnyOf, At, Window
 from tickwise.core.cron.rule import Rule as CalendarRule
 from tickwise.core.cron.zone import zone
@@ -86,8 +88,14 @@ Jobs: TypeAlias = Sequence[Sequence[Spec]]
 def times_of(text: str, start: int) -> Recurrence:
     """Cron, or `|` between the parts of a union; `+60 +3600` are one-offs, counted from the start.
 
-    `… from 600` has no slot before so many seconds after the start (S63).
+    `… from 600` has no slot before so many seconds after the start (S63), `… days 0 2` only slots of these days,
+    and `… roll 0 2` those of other days on the next of these (S61).
     """
+    for word, roll in ((" days ", None), (" roll ", Roll.FORWARD)):
+        text, _, days = text.partition(word)
+        if days:
+            fits = DaySet.of((start // DAY + int(day) for day in days.split()), start // DAY - 10, 30)
+            return OnCalendar(times_of(text, start), "office", roll=roll, version="1", days=fits)
     text, _, first = text.partition(" from ")
     if first:
         return Window(times_of(text, start), start + int(first))

@@ -8,6 +8,7 @@ from tickwise.core.blackout import Blackout, begun
 from tickwise.core.codec import encode_blackouts
 from tickwise.core.cron import parse
 from tickwise.core.definition import Keep
+from tickwise.core.model import Pause
 from tickwise.core.states import Event, RunState
 from tickwise.runtime.maintenance import Pruner, Reaper, upkeep
 from tickwise.stores.contract import Store
@@ -74,8 +75,25 @@ async def test_it_goes_on_until_nothing_is_left() -> None:
         async def expire(self) -> Expired:
             return self.left.pop(0)
 
+        async def end_pause(self) -> bool:
+            return False
+
     reaper = Reaper(cast(Store, Rows()), lease=30)
     assert [await reaper.turn() for _ in range(3)] == [0.0, 0.0, 1.0]
+
+
+@patiently
+async def test_a_pause_of_everything_ends_by_itself() -> None:
+    """S66: the reaper of any node ends it, as of its time."""
+    world = await new_world()
+    await world.store.pause(Pause(0, "ann", "", world.now + 600))
+    reaper = Reaper(world.store, lease=30)
+    await reaper.turn()
+    assert [one.until for one in await world.insights.pauses()] == [None]
+    end = world.now + 600
+    world.go("00:10:30")
+    await reaper.turn()
+    assert [one.until for one in await world.insights.pauses()] == [end]
 
 
 @patiently

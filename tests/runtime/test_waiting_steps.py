@@ -5,14 +5,27 @@ from typing import Any
 import pytest
 
 from tickwise import AsyncTickwise
+from tickwise.core.errors import ConflictError
 from tickwise.core.settle import Waits
 from tickwise.runtime.execution import Execution
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import Enqueue, Enqueued, Finish, Lease, LeaseRequest, Node, Role, RunFilter, RunRow
+from tickwise.stores.records import (
+    Enqueue,
+    Enqueued,
+    Finish,
+    Lease,
+    LeaseRequest,
+    Node,
+    Role,
+    RunFilter,
+    RunRow,
+    StepReport,
+)
 
 from ..support.app import Clock, patiently
 
 LOAD = {"name": "load", "job": "child"}
+ASK = {"name": "ok", "approve": {"timeout": "1h"}}
 
 
 class Place:
@@ -199,3 +212,90 @@ async def test_a_child_that_is_not_kept() -> None:
     await place.execute(await place.lease())
     assert "run 2 of child is not kept any longer" in (await place.app.runs.get("1")).error
     assert await place.children() == []
+
+
+@pytest.mark.parametrize("answered", ["before it dies", "after it died"])
+@patiently
+async def test_a_worker_that_dies_while_it_asks(answered: str) -> None:
+    """S75: the next attempt goes on with the same question, so an answer counts whenever it comes."""
+    place = await Place.open(ASK)
+    await place.execute(await place.lease(), finish=False)
+    if answered == "before it dies":
+        await place.app.runs.approve("1", by="ann")
+    await place.die()
+    if answered == "after it died":
+        await place.app.runs.approve("1", by="ann")
+    await place.execute(await place.lease("w2"))
+    assert await place.state() == ("succeeded", 2)
+
+
+@patiently
+async def test_a_worker_that_dies_after_it_has_read_the_answer() -> None:
+    """S75: what was rejected stays so in the next attempt; nobody is asked again."""
+    place = await Place.open(ASK, retry={"limit": 2})
+    await place.execute(await place.lease())
+    await place.app.runs.reject("1", by="bob", reason="no")
+    store = await place.app.store()
+    execution = Execution(store, {}, commands=lambda: ("*",))
+    await execution.run(await place.lease())  # its report and its end are lost
+    await place.die()
+    await place.execute(await place.lease("w2"))
+    assert await place.state() == ("failed", 2)
+    assert (await place.app.runs.get("1")).error == "rejected by bob: no"
+
+
+@patiently
+async def test_an_old_worker_asks_nobody() -> None:
+    """S42, S75: a worker that has lost its lease cannot keep the question, so nobody can answer it."""
+    place = await Place.open(ASK)
+    lease = await place.lease()
+    await place.die()
+    await place.execute(lease, finish=False)
+    with pytest.raises(ConflictError, match="waits for no approval"):
+        await place.app.runs.approve("1", by="ann")
+
+
+@patiently
+async def test_a_person_and_the_timeout_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S75: the person whose answer counts is not overruled by a worker that finds the time over."""
+    place = await Place.open(ASK)
+    await place.execute(await place.lease())
+    place.clock.advance(3_600)
+    store = await place.app.store()
+    answer_step = store.answer_step
+
+    async def after_ann(run: str, answer: StepReport) -> bool:
+        monkeypatch.undo()
+        await place.app.runs.approve("1", by="ann")
+        return await answer_step(run, answer)
+
+    lease = await place.lease()
+    monkeypatch.setattr(store, "answer_step", after_ann)
+    await place.execute(lease)
+    assert await place.state() == ("succeeded", 1)
+    page = await store.access.audit("1")
+    assert [(row.who, row.action) for row in page.items] == [("ann", "run.approve")]
+
+
+@patiently
+async def test_the_answer_to_an_answer_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S75: the store does not answer while the step looks; it looks again, and nothing is decided meanwhile."""
+    place = await Place.open(ASK)
+    await place.execute(await place.lease())
+    place.clock.advance(60)
+    lease = await place.lease()
+    store = await place.app.store()
+    steps, calls = store.insights.steps, iter([True])
+
+    async def fail(run: str) -> Any:
+        if next(calls, None):
+            return await steps(run)  # of the worker, before the step looks
+        raise StoreUnavailableError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.insights, "steps", fail)
+        assert isinstance(await place.execute(lease), Waits)
+    assert (await place.app.runs.get("1")).waits_for == "the store (gone)"
+    await place.app.runs.approve("1", by="ann")
+    await place.execute(await place.lease())
+    assert await place.state() == ("succeeded", 1)

@@ -12,6 +12,7 @@ from . import jobs
 from .engine_trouble import make_engine_trouble
 from .judge import judge
 from .loop import SimulatedLoop
+from .rules import drawn_for_rules, make_rule_trouble
 from .trouble import make_trouble
 from .world import NODES, World, made_up_time
 
@@ -57,13 +58,14 @@ def simulate(seed: int) -> History:
 
 async def _live(world: World) -> list[AuditFinding]:
     handed = jobs.drawn_for_engines(Random(f"{world.seed} engines"))
-    world.editions = jobs.drawn(world.chance) | handed
+    world.editions = jobs.drawn(world.chance) | handed | drawn_for_rules(world.seed)
     world.build_engines(each for both in handed.values() for each in both)
     for first, _ in world.editions.values():
         await world.define(first)
     for name in NODES:
         world.start(name)
-    await asyncio.gather(make_trouble(world, TROUBLE), make_engine_trouble(world, TROUBLE))
+    troubles = make_trouble, make_engine_trouble, make_rule_trouble
+    await asyncio.gather(*(make(world, TROUBLE) for make in troubles))
     world.calm, world.calm_at = True, world.now()
     world.loop.thaw()
     world.truth.tell("world", "calms down")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tickwise.app.audit import audit, decisions_of, runs_of
 from tickwise.core.audit import AuditFinding, DefinedSpan, Fault, ScheduleHistory, check, overlapping
-from tickwise.core.definition import Catchup, Kind, Overlap, ScheduleDefinition
+from tickwise.core.definition import BlackoutMode, Catchup, Kind, Overlap, ScheduleDefinition
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at
 from tickwise.core.states import ACTIVE, RunState
@@ -13,6 +13,7 @@ from tickwise.stores.pages import all_pages
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
 
 from .jobs import NARROW, ONCE_ONLY, PATIENCE
+from .rules import RULE_JOBS, broken_rules
 from .trouble import LIMIT
 from .world import Pausing, World
 
@@ -44,6 +45,9 @@ async def judge(world: World) -> list[AuditFinding]:
     found += [finding for row in rows for finding in (*_unexplained_loss(world, row), *_no_work(world, row))]
     found += _limit(world)
     found += [finding for pausing in world.pauses for finding in _paused(rows, pausing)]
+    rests = world.rests if not world.clock_set_back else []
+    found += [finding for resting in rests for finding in _paused(rows, resting)]
+    found += broken_rules(world, rows, told)
     found += (await audit(world.store)).findings if not world.clock_set_back else []
     return found
 
@@ -62,7 +66,8 @@ def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
     """In a calm world everything that is due is decided, or waits for what has just been, or for a success."""
     slot, waits = row.next_slot, row.schedule.deferral
     paused = any(one.schedule == row.schedule.name and one.until is None for one in world.pauses)
-    if paused or (waits and waits.reason is Reason.WAITS_FOR_SUCCESS):
+    limited = waits is not None and row.schedule.definition.policy.max_starts is not None
+    if paused or limited or (waits and waits.reason is Reason.WAITS_FOR_SUCCESS):
         return
     if slot is None or due_at(row.schedule, slot) < world.second - _UNDECIDED:
         text = f"{iso(slot) if slot else 'what comes next'} is still not decided ({waits}, wakes at {row.wake_at})"
@@ -76,6 +81,8 @@ _POSSIBLE: dict[Reason, Callable[[ScheduleDefinition], bool]] = {
     Reason.TOO_OLD: lambda one: one.policy.catchup is Catchup.ALL,
     Reason.OVERLAP: lambda one: one.policy.overlap is Overlap.SKIP,
     Reason.LANES_FULL: lambda one: one.policy.overlap is Overlap.ALLOW,
+    Reason.BUDGET: lambda one: one.policy.max_starts is not None,
+    Reason.BLACKOUT: lambda one: one.policy.blackout is BlackoutMode.SKIP or one.policy.catchup is not Catchup.ALL,
     Reason.SUPERSEDED: lambda one: (
         one.kind is Kind.RESTART or one.policy.overlap in (Overlap.LATEST, Overlap.REPLACE)
     ),
@@ -101,6 +108,8 @@ def _reasons(world: World, row: ScheduleRow, told: Iterable[DecisionRow]) -> Ite
 def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[DecisionRow]) -> Iterator[AuditFinding]:
     """In a calm world a slot that waited for a run is looked at when that ends, not a minute later (S15)."""
     own = [row for row in rows if row.job == job]
+    if any(one.policy.max_starts for both in world.editions[job] for one in both.schedules):
+        return  # it waits for room besides
     begun = {row.created_at: row for row in own if row.slot is not None and row.created_at > world.calm_at + _SOON}
     for at, row in begun.items():
         freed = max(
@@ -117,7 +126,8 @@ def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[Decis
 
 def _run(world: World, row: RunRow) -> Iterator[AuditFinding]:
     """Nothing is left behind, and retries were made."""
-    if row.state in ACTIVE and row.due_at < world.now() - 2 * 60 * MICRO:
+    since = max(row.due_at, row.created_at) if row.job in RULE_JOBS else row.due_at
+    if row.state in ACTIVE and since < world.now() - 2 * 60 * MICRO:
         text = f"run {row.id} of {row.job} is still {row.state}"
         yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, text, "")
     least = min(one.retry.limit for one in world.editions[row.job])

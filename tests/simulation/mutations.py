@@ -25,6 +25,7 @@ from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO, Expired, Node, Renewed
 
 from . import engine_mistakes as engines
+from . import rule_mistakes as rules
 from .mutation import Mutation, Patches, now_and_then
 
 # What a pass makes true.
@@ -312,10 +313,10 @@ MUTATIONS: dict[str, Mutation] = {
     "slots dropped by a change are not recorded": Mutation(_pause_untold, 1, Fault.MISSED),
     "an edit loses pending slots": Mutation(_edit_forgets, 8, Fault.MISSED),
     "catch-up does not happen": Mutation(_catchup_forgotten, 3, Fault.UNEXPLAINED),
-    "coalesced slots run too": Mutation(_catchup_doubled, 14, Fault.DOUBLED),
+    "coalesced slots run too": Mutation(_catchup_doubled, 26, Fault.DOUBLED),
     "the catch-up window is a minute too short": Mutation(_window_short, 22, Fault.UNEXPLAINED),
     "overlap: queue keeps only the newest slot": Mutation(_queue_keeps_newest, 3, Fault.UNEXPLAINED),
-    "an old token finishes a run": Mutation(_finish_unfenced, 4, Fault.FENCING),
+    "an old token finishes a run": Mutation(_finish_unfenced, 1, Fault.FENCING),
     "an old token renews a lease": Mutation(_renew_unfenced, 11, Fault.FENCING),
     "a renewal extends nothing": Mutation(_renew_in_vain, 1, Fault.FENCING),
     "a run is leased twice": Mutation(_leased_twice, 1, Fault.FENCING),
@@ -323,20 +324,27 @@ MUTATIONS: dict[str, Mutation] = {
     "leases never expire": Mutation(_leases_never_expire, 1, Fault.UNEXPLAINED),
     "a finished run wakes no waiting slot": Mutation(_nobody_woken, 13, Fault.UNEXPLAINED),
     "a finished run keeps its lane": Mutation(_lane_kept, 1, Fault.MISSED),
-    "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Fault.OVERLAP),
-    "a retry does not happen": Mutation(_retry_forgotten, 2, Fault.UNEXPLAINED),
+    "the limit of a queue is ignored": Mutation(_limit_ignored, 13, Fault.OVERLAP),
+    "a retry does not happen": Mutation(_retry_forgotten, 1, Fault.UNEXPLAINED),
     "an at_most_once attempt is repeated": Mutation(_once_is_twice, 6, Fault.DOUBLED),
     "a failed renewal counts as a success": Mutation(_renewal_imagined, 979, Fault.UNEXPLAINED),
     "an order is sent before its reference is stored": Mutation(engines.sent_first, 3, Fault.FENCING),
-    "an order in doubt is sent under a new reference": Mutation(engines.new_reference, 9, Fault.DOUBLED),
+    "an order in doubt is sent under a new reference": Mutation(engines.new_reference, 23, Fault.DOUBLED),
     "the gate lets everybody in": Mutation(engines.open_gate, 12, Fault.DOUBLED),
     "a run whose watcher is gone is tried again": Mutation(engines.retried, 3, Fault.FENCING),
     "an adopted run begins another attempt": Mutation(engines.adopted_anew, 3, Fault.FENCING),
     "work that an engine does not know is lost": Mutation(engines.unknown_is_lost, 6, Fault.UNEXPLAINED),
     "an engine that does not answer has lost the work": Mutation(engines.silence_is_loss, 21, Fault.UNEXPLAINED),
     "a pause of the watcher counts as silence": Mutation(engines.pause_is_silence, 1098, Fault.UNEXPLAINED),
-    "dead work is waited for": Mutation(engines.dead_work_lives, 51, Fault.UNEXPLAINED),
+    "dead work is waited for": Mutation(engines.dead_work_lives, 36, Fault.UNEXPLAINED),
     "the end of a copy is the end of the work": Mutation(engines.any_end_counts, 288, Fault.OVERLAP),
     "a cancellation that was asked for is taken as done": Mutation(engines.cancel_is_certain, 116, Fault.OVERLAP),
     "a reference is forgotten before its end is stored": Mutation(engines.forgotten_early, 3, Fault.FENCING),
+    "a blackout is ignored": Mutation(rules.blackout_ignored, 5, Fault.EXTRA),
+    "a slot runs although a person skipped it": Mutation(rules.skip_ignored, 5, Fault.EXTRA),
+    "a budget of starts is ignored": Mutation(rules.budget_ignored, 5, Fault.EXTRA),
+    "a budget remembers only the newest start": Mutation(rules.budget_forgotten, 5, Fault.EXTRA),
+    "a missed deadline is not recorded": Mutation(rules.deadline_untold, 45, Fault.MISSED),
+    "work in time is said to be late": Mutation(rules.deadline_always_missed, 10, Fault.EXTRA),
+    "a moved fire that is skipped forgets what it passed over": Mutation(rules.move_forgotten, 55, Fault.MISSED),
 }

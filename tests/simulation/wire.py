@@ -48,6 +48,10 @@ class Wire:
         news = await self._store.wait(seconds)
         return news and not self.is_cut and self._chance.random() >= self._weather.lost_news
 
+    async def end_pause(self) -> bool:
+        """Asked every second, and never late: no pause of everything ends by itself here."""
+        return await self._store.end_pause()
+
     async def close(self) -> None:
         """The store goes on for the others."""
 

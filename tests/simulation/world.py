@@ -39,6 +39,7 @@ from tickwise.stores.records import MICRO
 
 from .engines import EnginePlace
 from .loop import OWNER, SimulatedLoop
+from .rules import Skips
 from .truth import Truth
 from .wire import Weather, Wire
 
@@ -78,6 +79,8 @@ class World:
     spans: dict[str, list[DefinedSpan]] = field(default_factory=lambda: defaultdict(list))
     editions: dict[str, tuple[JobDefinition, JobDefinition]] = field(default_factory=dict)
     pauses: list[Pausing] = field(default_factory=list)
+    rests: list[Pausing] = field(default_factory=list)  # in blackouts
+    skips: Skips = field(default_factory=Skips)
     weather: Weather = field(default_factory=Weather)
 
     def __post_init__(self) -> None:
@@ -135,6 +138,14 @@ class World:
         for pausing in self.pauses:
             if pausing.schedule == schedule and pausing.until is None:
                 pausing.until = newest
+
+    def begin_rest(self, schedule: str) -> Pausing:
+        """A schedule is in a blackout."""
+        self.rests.append(Pausing(schedule, self._newest_run))
+        return self.rests[-1]
+
+    def end_rest(self, resting: Pausing) -> None:
+        resting.until = self._newest_run
 
     async def reset(self, schedule: str) -> None:
         """Not while the cursor is ahead: what it has decided would be decided again."""

@@ -47,6 +47,14 @@ def test_days_of_each_kind() -> None:
     ) == (january(1, 3))
 
 
+@pytest.mark.parametrize("locale", ["de_DE.UTF-8", "C"])
+def test_names_of_holidays_do_not_depend_on_the_machine(locale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S60: they are in English, whatever the locale of the node that expands them."""
+    monkeypatch.setenv("LANGUAGE", locale)
+    names = expand(read_calendar_fields({"holidays": {"country": "DE"}}), YEARS, {}).names
+    assert names["2026-04-03"] == "Good Friday"
+
+
 def test_public_holidays_of_a_country_and_its_states() -> None:
     """S60: Epiphany is one in Bavaria and not in Berlin; an unknown place is refused with the known ones."""
     assert days(holidays={"country": "de", "subdivision": "BY"}) == january(1, 6)

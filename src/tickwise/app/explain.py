@@ -29,6 +29,7 @@ from .explain_steps import (
     local_time,
     most_ahead,
     reason_steps,
+    run_outcome,
     run_steps,
     run_timing,
     sentence,
@@ -202,7 +203,7 @@ def _explain_decisions(
 
 def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Explanation:
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
-    lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
+    lines = [f"{run_outcome(run)}{run_timing(run)}."]
     if run.error:
         lines.append(f"It said: {error_line(run.error)}")
     explanation = _explanation(
@@ -385,6 +386,6 @@ async def why_run(store: Store, run: RunRow, zone: Zone | None = None) -> Explan
     found = Explanation(
         schedule=run.schedule or run.job, slot=instant(run.slot), verdict="fired",
         reason=label.replace(" ", "_"), text=text, advice=advice, run=run.id,
-        notes=(f"Run {run.id} is {run.state}.", *waiting), chain=steps,
+        notes=(f"{run_outcome(run)}.", *waiting), chain=steps,
     )  # fmt: skip
     return _localized(found, zone)

@@ -22,6 +22,8 @@ from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
 _VERDICT_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
+_STATE_VERBS = dict.fromkeys((RunState.QUEUED, RunState.RUNNING), "is ")
+_STATE_VERBS |= dict.fromkeys((RunState.SKIPPED, RunState.CANCELLED, RunState.LOST), "was ")
 _RUN_MARKS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
 _UNDECIDED = frozenset(
     {"not_due", "future", "before_it_was_added", "no_slot", "day_left_out"}
@@ -169,9 +171,7 @@ def _fire_steps(facts: SlotFacts) -> Iterator[ReasonStep]:
 def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     """The state of a run, what it waits for, and its error."""
     place = f", {'watched by' if run.hand_over else 'on'} {run.node}" if run.node else ""
-    yield ReasonStep(
-        "run", f"Run {run.id} is {run.state}{run_timing(run)}{place}.", _RUN_MARKS.get(run.state, "no")
-    )
+    yield ReasonStep("run", f"{run_outcome(run)}{run_timing(run)}{place}.", _RUN_MARKS.get(run.state, "no"))
     if run.hand_over and run.state is RunState.RUNNING:
         yield from hand_over_steps(run.hand_over)
     for text in waits:
@@ -215,6 +215,11 @@ def hand_over_steps(record: HandOver) -> Iterator[ReasonStep]:
 
 def _moment(microseconds: int | None) -> str:
     return "" if microseconds is None else iso(microseconds // MICRO)
+
+
+def run_outcome(run: RunRow) -> str:
+    """Where a run is, as the beginning of a sentence."""
+    return f"Run {run.id} {_STATE_VERBS.get(run.state, '')}{run.state}"
 
 
 def run_timing(run: RunRow) -> str:

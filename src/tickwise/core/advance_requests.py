@@ -12,7 +12,7 @@ from .blackout_slots import end_windows
 from .model import Decision, Pause, Schedule, ScheduleFacts
 from .pauses import Decided, end_own_pause
 from .reasons import Reason
-from .slots import passed_over, summed_up
+from .slots import note_move, passed_over, summed_up
 
 PAUSE_AFTER = "pause_after"  # who pauses, if failures do
 
@@ -58,6 +58,9 @@ def _without_taken(schedule: Schedule, own: ScheduleFacts) -> Schedule:
 def _skip_marked(schedule: Schedule, own: ScheduleFacts, now: int, decisions: tuple[Decision, ...]) -> Applied:
     for mark in schedule.skips:
         if mark.slot <= now and mark.slot not in own.slots_with_run:
+            if schedule.moved and schedule.moved.to == mark.slot:  # what the move has passed over is decided first
+                schedule, passed = note_move(schedule, now)
+                decisions += passed
             after = max(mark.slot - 1, schedule.cursor)
             told = summed_up(schedule, after, mark.slot, Reason.SKIPPED_BY_HAND, mark.detail)
             decisions += told

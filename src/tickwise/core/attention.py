@@ -255,7 +255,7 @@ def outlasted(health: ScheduleHealth) -> Attention | None:
     """Half of the newest slots or more were skipped, because a run was in the way."""
     met = health.met
     skipped = [record for record in met if record.reason in _RUN_IN_THE_WAY]
-    number, of = _number(skipped), _number(met)
+    number, of = _slot_count(skipped), _slot_count(met)
     if number < _IN_A_ROW or number * 2 < of:
         return None
     takes = median(_lengths(met, health.now) or [0])
@@ -291,7 +291,7 @@ def waits_for(health: ScheduleHealth) -> Attention | None:
     if not is_held and not missing:
         return None
     other = deferral.detail if is_held and deferral else missing[0].detail
-    of, number = _number(met), _number(missing)
+    of, number = _slot_count(met), _slot_count(missing)
     text = f"skipped {number} of its last {of} slots: waits for {other}" if missing else f"waits for {other}"
     return health.needs(
         Cause.WAITS_FOR, Severity.WARNING, text, detail=f"it goes on when {other} succeeds",
@@ -305,12 +305,12 @@ def waits_for(health: ScheduleHealth) -> Attention | None:
 def silent(health: ScheduleHealth) -> Attention | None:
     """The newest slots have no run, for whatever reason that somebody may not have meant."""
     without = list(takewhile(lambda record: record.reason in _WITHOUT_RUN and record.run is None, health.met))
-    if _number(without) < _SILENT_SLOTS:
+    if _slot_count(without) < _SILENT_SLOTS:
         return None
     reason = Reason.of(without[0].reason or "")
     return health.needs(
-        Cause.SILENT, Severity.WARNING, f"made no run for its last {_slots(_number(without))}",
-        detail=reason.explain(without[0].detail), since=without[-1].slot, counts={"skipped": _number(without)},
+        Cause.SILENT, Severity.WARNING, f"made no run for its last {_slots(_slot_count(without))}",
+        detail=reason.explain(without[0].detail), since=without[-1].slot, counts={"skipped": _slot_count(without)},
         remedies=(health.why(without[0].slot),),
     )  # fmt: skip
 
@@ -391,7 +391,7 @@ def short_time(second: int, zone: Zone) -> str:
     return f"{to_datetime(second, zone.tzinfo):%a %H:%M} {zone.name}"
 
 
-def _number(records: Iterable[SlotRecord]) -> int:
+def _slot_count(records: Iterable[SlotRecord]) -> int:
     return sum(record.slots for record in records)
 
 

@@ -62,11 +62,13 @@ def _weekday_names(field: str) -> str:
         found = _SPAN.fullmatch(text)
         if not found:
             raise InputError(f"its day_of_week {text[:20]!r} cannot be read")
-        first = _number(found["first"] or "0")
+        first = _weekday_number(found["first"] or "0")
         last = 6 if found["first"] is None or (found["step"] and not found["last"]) else first
-        days.update(range(first, (_number(found["last"]) if found["last"] else last) + 1, int(found["step"] or 1)))
+        days.update(
+            range(first, (_weekday_number(found["last"]) if found["last"] else last) + 1, int(found["step"] or 1))
+        )
     return ",".join(_WEEKDAYS[day] for day in sorted(days))
 
 
-def _number(day: str) -> int:
+def _weekday_number(day: str) -> int:
     return int(day) if day.isdigit() else _WEEKDAYS.index(day)

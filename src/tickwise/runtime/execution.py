@@ -15,7 +15,7 @@ from ..core.requirements import Offers
 from ..core.settle import Cancelled, Failed
 from ..core.states import FINAL
 from ..log import get_logger
-from ..stores.contract import Store
+from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
 from .approvals import AnswersOfRun
 from .attempt import conclude, execute
@@ -122,8 +122,10 @@ class Execution:
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
         """Execute the handlers of a run that was asked to end; as failed, if its deadline is why (S65)."""
-        row = await self._store.insights.run(lease.id)
-        overdue = row.error if row else ""
+        overdue = ""
+        with suppress(StoreUnavailableError):  # then it ends as one that was cancelled; the store knows better
+            row = await self._store.insights.run(lease.id)
+            overdue = row.error if row else ""
         ended = AttemptResult(Failed() if overdue else Cancelled(), error=overdue or reason)
         if may_wait(lease.job):
             await cancel_children(self._store, lease.id)

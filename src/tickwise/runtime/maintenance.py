@@ -1,6 +1,8 @@
-"""The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention.
+"""The reaper expires leases, runs that waited too long, and pauses of everything.
 
-Blackouts whose writer vanished half way are brought into force, and a pause of everything ends when it is to.
+The pruner deletes what is past its retention.
+
+Blackouts whose writer vanished half way are brought into force.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +17,6 @@ _log = get_logger()
 _MIN_DELAY, _MAX_DELAY = 0.01, 1.0  # seconds; the second, until the end of a lease is noticed
 _PRUNE_BATCH = 1_000
 _BLACKOUTS_EVERY = 15.0
-_PAUSE_EVERY = 2.0
 
 
 class Reaper:
@@ -36,6 +37,8 @@ class Reaper:
         too_early = self._grace - self._steady_for()
         if too_early > 0:
             return max(too_early, _MIN_DELAY)
+        if await self._store.end_pause():
+            _log.info("the pause of everything has ended by itself")
         expired = await self._store.expire()
         if not (expired.leases or expired.runs):
             return self._every
@@ -66,10 +69,5 @@ def upkeep(
             _log.info("blackouts brought into force")
         return _BLACKOUTS_EVERY
 
-    async def pause() -> float:
-        if await store.end_pause():
-            _log.info("the pause of everything has ended by itself")
-        return _PAUSE_EVERY
-
     reaper = Reaper(store, lease=lease, steady_for=steady_for)
-    return {"reaper": reaper.turn, "pruner": Pruner(store, keep=keep).turn, "blackouts": blackouts, "pause": pause}
+    return {"reaper": reaper.turn, "pruner": Pruner(store, keep=keep).turn, "blackouts": blackouts}

@@ -253,7 +253,10 @@ class Worker:
             reason = self._stopping.get(lease.id)
             if reason is StopReason.CANCELLED:
                 self._concluding.add(lease.id)
-                await self._execution.conclude_cancelled(lease, reason.value)
+                try:
+                    await self._execution.conclude_cancelled(lease, reason.value)
+                except Exception as error:  # noqa: BLE001  (else the run would never end)
+                    _log.warning("handlers not executed", run=lease.id, error=failure_text(error))
             if reason:
                 raise
             ended = failed("the function cancelled its own task")

@@ -12,6 +12,7 @@ from ...core.errors import InputError, no_such
 from .spec import CalendarDaysSpec, CalendarSpec, HolidaysSpec
 
 _YEARS_BACK, _YEARS_AHEAD = 1, 10
+_LANGUAGE = "en_US"  # of names: without it the machine's locale decides, and nodes would disagree
 _MAX_NAME = 100
 
 
@@ -93,7 +94,9 @@ def _holidays(wanted: HolidaysSpec, years: ExpansionRange) -> Iterator[tuple[int
         ) from None
     span = range(years.first, years.last + 1)
     try:
-        found = holidays.country_holidays(wanted.country.upper(), subdiv=wanted.subdivision, years=span)
+        found = holidays.country_holidays(
+            wanted.country.upper(), subdiv=wanted.subdivision, years=span, language=_LANGUAGE
+        )
     except NotImplementedError as error:
         known = holidays.list_supported_countries(include_aliases=False)
         advice = f"countries: {', '.join(sorted(known))[:400]}"

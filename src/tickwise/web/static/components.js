@@ -78,12 +78,22 @@ export function briefError(error) {
   return said && /\b(exit code \d+|ended by \w+)$/.test(first) ? `${said} · ${first}` : first;
 }
 
-/** A sentence, with the runs that it names as links, and its instants in the zone that is shown; in commands they stay. */
+const NAMED = /\brun \d+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ(?! --)|[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [\w/+-]*\w/;
+
+/** A sentence, with the runs that it names as links, and its times as pages write them; in commands they stay. */
 export const Sentence = ({ text }) =>
-  text.split(/(\brun \d+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)(?! --)/).map((part) => {
+  text.split(new RegExp(`(${NAMED.source})`)).map((part) => {
     if (/^run \d+$/.test(part)) return html`run <${RunLink} id=${part.slice(4)} />`;
-    return /^\d{4}-\d\d-\d\dT/.test(part) ? html`<${Time} at=${part} label />` : part;
+    if (/^\d{4}-\d\d-\d\dT/.test(part)) return html`<${Time} at=${part} label />`;
+    return /^[A-Z][a-z]{2} \d{4}-/.test(part) ? html`<${LocalTime} text=${part} />` : part;
   });
+
+/** `Thu 2026-11-19 05:35:40 Europe/Berlin`, as the server writes a time in a zone. */
+function LocalTime({ text }) {
+  const [weekday, day, time, name] = text.split(" ");
+  const [date] = stamp(`${day}T12:00:00Z`, "UTC").split(/ 12:/); // with the month in letters, and the year if it is another
+  return html`<span class="time">${weekday}${date.slice(weekday.length)} ${time}<span class="zone"> ${name}</span></span>`;
+}
 
 /** A plain table: columns are [title, cell of a row, class]; on a phone each row is a card. */
 export const Table = ({ label, columns, rows, keyOf }) => html`<table class="plain" aria-label=${label}>

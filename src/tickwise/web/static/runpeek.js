@@ -6,7 +6,7 @@ import { Drawer } from "./drawer.js";
 import { html } from "./preact.js";
 import { useResource } from "./resource.js";
 import { cancel, canRetry, isActive, retry } from "./runactions.js";
-import { span } from "./time.js";
+import { span, zone } from "./time.js";
 
 const CALM = 1500;
 const LINES = 8; // of an error
@@ -18,7 +18,7 @@ export function RunPeek({ page, id, close, changed }) {
 function Peeked({ page, id, changed }) {
   const path = `runs/${encodeURIComponent(id)}`;
   const found = useResource(page, async (signal) => {
-    const [run, why] = await Promise.all([get(path, {}, signal), get(`${path}/why`, {}, signal)]);
+    const [run, why] = await Promise.all([get(path, {}, signal), get(`${path}/why`, { zone: zone.get() }, signal)]);
     return { run, why };
   }, { on: ["run"], concerns: (one) => one.id === id, calm: CALM });
   if (found.problem.value) return html`<${Failure} problem=${found.problem.value} again=${found.load} />`;

@@ -16,7 +16,7 @@ import { WhatIf } from "./whatif.js";
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 const MOST = 500; // slots of a bin that are listed
 const CALM = 1500;
-const TOLD = /^(Next|Run \d+ is |It said: )/; // notes that the chain has, too
+const TOLD = /^(Next|Run \d+ |It said: )/; // notes that the chain has, too
 const OFFERED = /tickwise runs (logs|retry)/; // advice for a shell, of which the page has a button
 
 /** What is open: a schedule with a slot, or with the seconds `from` and `until` of a bin; null if nothing. */
@@ -77,7 +77,7 @@ function Why({ page, schedule, slot, changed }) {
   const concerns = (event) => event.schedule === schedule || event.name === schedule || event.job === schedule;
   const found = useResource(page, async (signal) => {
     const [why, row] = await Promise.all([
-      get(`${path}/why`, { slot }, signal),
+      get(`${path}/why`, { slot, zone: zone.get() }, signal),
       get(path, {}, signal),
     ]);
     return { why, row, run: why.run && await get(`runs/${why.run}`, {}, signal) };

@@ -1,5 +1,6 @@
 /** The steps of a run as rows with bars over its time. Waiting between them is cut out, so that short steps are seen. */
 
+import { isAsking } from "./approvals.js";
 import { Icon } from "./components.js";
 import { html, useState } from "./preact.js";
 import { now, second, span } from "./time.js";
@@ -116,7 +117,7 @@ function Row({ step, axis, told: known, isCritical, chosen, choose }) {
   const bar = step.started_at && axis && barOf(step, axis);
   const outputs = Object.keys(step.outputs).length;
   const told = [
-    state === "waiting" && step.approval && !step.approval.answer && `${step.approval.role} asked`,
+    isAsking(step) && `${step.approval.role} asked`,
     step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step)), outputs && `${outputs} ${outputs === 1 ? "output" : "outputs"}`,
   ].filter(Boolean).join(" · ");
   return html`<button type="button" class=${`step-row step is-${state}`} aria-pressed=${String(chosen)} onClick=${() => choose(chosen ? "" : step.name)}

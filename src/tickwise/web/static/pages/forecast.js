@@ -37,7 +37,7 @@ function Forecast({ page }) {
     <${Panel} title="Many start at once" about="in one minute">${forecast.crowded_minutes.length
       ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.crowded_minutes} keyOf=${(one) => one.minute} />`
       : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}
-    ${mayAll("viewer") && html`<${Blackouts} page=${page} />`}`;
+    ${(forecast || found.problem.value) && mayAll("viewer") && html`<${Blackouts} page=${page} />`}`;
 }
 
 /** Which schedules start in a cell. */

@@ -4,7 +4,7 @@ import { backfill, pauseAll, resumeAll } from "../actions.js";
 import { get, may, mayAll } from "../api.js";
 import { attention, listNeeds, lookForNeeds, Remedy } from "../attention.js";
 import { Resting } from "../blackouts.js";
-import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../components.js";
+import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel, Sentence } from "../components.js";
 import { Doctor } from "../doctor.js";
 import { FirstRun } from "../firstrun.js";
 import { html, shows, useEffect, useRef, useState } from "../preact.js";
@@ -91,8 +91,8 @@ function Need({ need }) {
     : html`<strong class="name">${subject.name}</strong>`;
   const [first, ...rest] = (detail ?? "").split("\n"); // an error in a file shows its line
   return html`<li class=${`need ${level}`}><i class="need-mark" role="img" aria-label=${severity} />
-    <div class="need-text">${name} ${text}${since && html`<span class="faint">, since ${briefly(since)}</span>`}
-      ${first && html`<div class="faint">${first}</div>`}${rest.length > 0 && html`<pre>${rest.join("\n")}</pre>`}</div>
+    <div class="need-text">${name} <${Sentence} text=${text} />${since && html`<span class="faint">, since ${briefly(since)}</span>`}
+      ${first && html`<div class="faint"><${Sentence} text=${first} /></div>`}${rest.length > 0 && html`<pre>${rest.join("\n")}</pre>`}</div>
     <div class="actions">${actions.map((action) => html`<${Remedy} key=${action.label} action=${action} job=${subject.job ?? undefined} />`)}</div></li>`;
 }
 
@@ -146,7 +146,7 @@ function aboutOf({ totals, items, next }, hours) {
   if (!decided) return RANGES[hours].told;
   const parts = [["ran", share("ran", "ran_after_retries")], ["failed", share("failed")], ["skipped", share("skipped")]];
   const told = parts.filter(([, part]) => part > 0).map(([word, part]) => `${part} % ${word}`).join(", ");
-  return `${decided.toLocaleString("en")} slots${next ? ` of these ${items.length.toLocaleString("en")} schedules` : ""} in ${RANGES[hours].told}${told ? `: ${told}` : ""}`;
+  return `${decided.toLocaleString("en")} ${decided === 1 ? "slot" : "slots"}${next ? ` of these ${items.length.toLocaleString("en")} schedules` : ""} in ${RANGES[hours].told}${told ? `: ${told}` : ""}`;
 }
 
 const iso = (second) => new Date(second * 1000).toISOString();

@@ -131,7 +131,7 @@ function Params({ run, definition }) {
 
 /** Asked again whenever the run changes. */
 function WhyRan({ page, path, run }) {
-  const why = useResource(page, (signal) => get(`${path}/why`, {}, signal), {}, [run.state, run.attempt, run.hand_over?.state, run.hand_over?.silent_since]);
+  const why = useResource(page, (signal) => get(`${path}/why`, { zone: zone.get() }, signal), {}, [run.state, run.attempt, run.hand_over?.state, run.hand_over?.silent_since]);
   if (why.problem.value) return html`<${Empty} text=${why.problem.value.message} />`;
   if (!why.data.value) return html`<${Loading} rows=${3} />`;
   return html`<p class="why-text"><${Sentence} text=${why.data.value.text} /></p><${Chain} why=${why.data.value} />`;
