@@ -16,6 +16,7 @@ _PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-
 _TESTS = """
     tests/django_app tests/embed tests/app/test_enqueue.py tests/stores/test_statements.py
     tests/stores/test_sqlite_file.py tests/core/test_codec.py tests/core/cron/test_zone.py
+    tests/sources/test_calendars.py
 """.split()
 _VERSION = "import sys; print(*sys.version_info[:2], sep='.')"
 

@@ -52,7 +52,7 @@ function variantsOf(schema, node) {
   if (!node) return [];
   if (node.$ref) return variantsOf(schema, { ...schema.$defs[node.$ref.split("/").at(-1)], ...node, $ref: undefined });
   const among = node.oneOf ?? node.anyOf;
-  return among ? among.flatMap((one) => variantsOf(schema, one)) : [node];
+  return among && !node.properties ? among.flatMap((one) => variantsOf(schema, one)) : [node]; // else they only say what goes together
 }
 
 function nodesAt(schema, path) {
