@@ -48,8 +48,8 @@ from ..statistics import (
     SlotCounts,
 )
 from ..validation import has_label, has_words, is_part_of_name
+from .entries import JobEntry, RunEntry, ScheduleEntry
 from .moves import MemoryMoves, atomic
-from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
