@@ -16,7 +16,7 @@ from ...core.handover import HandOver, HandOverChange, changed
 from ...core.model import Pause, Schedule, Trigger
 from ...core.settle import LeaseExpired, Lost, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
-from ..contract import Schema, Store
+from ..contract import Store
 from ..records import (
     MICRO,
     Enqueue,
@@ -35,6 +35,7 @@ from ..records import (
     TickRequest,
     TickResult,
 )
+from ..schema_contract import Schema
 from . import define as definitions
 from .access import MemoryAccess
 from .insights import MemoryInsights
