@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Switched
+from tickwise.core.backfill import BackfillAsked
+from tickwise.core.change import Deleted, Paused, Rescheduled, Switched
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.handover import Alive

@@ -38,10 +38,11 @@ from ..records import (
 from ..schema_contract import Schema
 from . import define as definitions
 from .access import MemoryAccess
+from .entries import JobEntry, RunEntry
 from .insights import MemoryInsights
 from .lease import adopt, hand_out, keep_log, pause_queue, set_limit, unwanted, unwatch
 from .moves import MemoryMoves, OperationLock, atomic
-from .state import JobEntry, MemoryState, RunEntry
+from .state import MemoryState
 from .tick import run_pass
 
 

@@ -16,8 +16,9 @@ from ...core.slots import due_at
 from ...core.states import FAILURES, RunState
 from ..records import MICRO, LeaseRequest, Planner, TickResult
 from ..run_document import run_progress
+from .entries import JobEntry, RunEntry, ScheduleEntry
 from .lease import hand_out, waits
-from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
+from .state import MemoryState
 
 
 def run_pass(
