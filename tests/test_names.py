@@ -12,6 +12,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tickwise"
 MAX_MODULES = 3  # in so many modules a private helper may have the same name
 NOUNS_IN_ING = {"routing", "testing", "upcoming"}  # the field's own words, or no gerunds
+CLOCKS = {
+    ("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today"), ("time", "time"),
+    ("time", "time_ns"), ("time", "monotonic"), ("time", "perf_counter"), ("time", "clock_gettime"),
+}  # fmt: skip
 GLOSSARY = frozenset(
     """
     job schedule slot run attempt step cursor lane decision verdict reason pass catchup overlap backfill grace
@@ -75,6 +79,19 @@ def test_no_two_modules_need_each_other() -> None:
         order.prepare()
     except CycleError as error:
         raise AssertionError(" is imported by ".join(error.args[1])) from None
+
+
+def test_one_module_reads_the_clock() -> None:
+    """All others ask `clock`, so tests can set the time of each."""
+    readers = set()
+    for module, tree in _modules(PACKAGE):
+        asked = {(node.value.id, node.attr) for node in ast.walk(tree)
+                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}  # fmt: skip
+        taken = {(node.module, alias.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+                 for alias in node.names}  # fmt: skip
+        if (asked | taken) & CLOCKS:
+            readers.add(module)
+    assert readers == {"clock.py"}
 
 
 def _dotted(path: str) -> str:

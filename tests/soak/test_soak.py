@@ -31,7 +31,7 @@ APP = "tests.support.apps.hourly:app"
 RUNS = int(os.environ.get("TICKWISE_TEST_SOAK", "2000000"))
 PLOTS = os.environ.get("TICKWISE_TEST_PLOTS")  # a folder
 HOUR = 3_600
-WARM_UP = 80 * JOBS  # runs: retention removes after a day, and looks every fifteen seconds of real time
+WARM_UP = max(80 * JOBS, RUNS // 4)  # runs: retention looks every fifteen seconds of real time
 LOOKS = 200
 _WORKER = Node("anybody", (Role.WORKER,), queues=("default",), seconds=10**9)
 

@@ -206,6 +206,11 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda insights, bad: insights.jobs(bad), WRONG_TEXTS),
         Bad(lambda insights, bad: insights.jobs(limit=bad), WRONG_SIZES),
     ],
+    "_ended": [
+        Bad(lambda insights, bad: insights.ended(frozenset({bad}), 0), WRONG_TEXTS),
+        Bad(lambda insights, bad: insights.ended(frozenset({"a"}), bad), WRONG_INSTANTS),
+        Bad(lambda insights, bad: insights.ended(frozenset({"a"}), 0, limit=bad), WRONG_SIZES),
+    ],
     "_jobs_named": [Bad(lambda insights, bad: insights.jobs_named([bad]), WRONG_TEXTS)],
     "_as_written": [
         Bad(lambda insights, bad: insights.as_written([JobDefinition(bad)], "app"), WRONG_NAMES),

@@ -7,8 +7,8 @@ most, in a thread of their own, and for a small share of the time however many d
 
 import asyncio
 from collections.abc import Callable, Iterable
-from time import monotonic
 
+from ..clock import monotonic
 from ..core.deadline_forecast import HORIZON, DeadlineForecast, ForecastFacts, ForecastRun
 from ..core.deadlines import next_deadlines
 from ..core.definition import JobDefinition, successes_of_job
