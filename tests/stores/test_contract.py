@@ -225,10 +225,6 @@ MOVES: dict[str, list[Bad]] = {
     ],
     "_definition_of": [Bad(lambda insights, bad: insights.definition_of(bad), WRONG_IDS)],
     "_run": [Bad(lambda insights, bad: insights.run(bad), WRONG_IDS)],
-    "_ended": [
-        Bad(lambda insights, bad: insights.ended(frozenset({bad}), 0), WRONG_TEXTS),
-        Bad(lambda insights, bad: insights.ended(frozenset({"a"}), bad), WRONG_INSTANTS),
-    ],
     "_runs": [
         *_each(("job", "schedule", "queue", "key", "text"), _runs, WRONG_TEXTS),
         Bad(lambda insights, bad: insights.runs(RunFilter(slot=bad)), WRONG_SECONDS),
