@@ -36,7 +36,7 @@ async def test_the_first_that_asks_begins_and_learns_what_to_do(url: str) -> Non
         assert begun["run"] == {
             "id": one.lease.id, "job": "a", "schedule": None, "slot": None, "previous_slot": None,
             "trigger": "enqueue", "trigger_label": "enqueue", "attempt": 1, "failures": 0,
-            "params": GIVEN, "events": [],
+            "params": GIVEN, "events": [], "outputs": {}, "item": None,
         }  # fmt: skip
         assert (begun["done"], begun["lease"]) == ({}, 30)
         assert (await one.begin()).json() == begun

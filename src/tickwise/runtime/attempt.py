@@ -31,8 +31,8 @@ from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
 from ..core.step_jobs import step_job
 from ..core.step_outputs import VARIABLE
-from .approvals import follow_approval
-from .child_runs import follow_child, follow_step_job
+from .approval_step import follow_approval
+from .child_step import follow_child, follow_step_job
 from .context import RunContext
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script
