@@ -45,6 +45,7 @@ from ..core.handover import HandOver, HandOverChange
 from ..core.model import Pause, Schedule
 from ..core.settle import Settled
 from ..core.states import RunState
+from ..core.step_jobs import source_of_steps
 from . import validation
 from .access_contract import Access
 from .blackouts import enforce_blackouts
@@ -68,7 +69,7 @@ from .records import (
     TickResult,
 )
 from .schema_contract import Schema
-from .step_jobs import remove_step_jobs
+from .step_jobs import step_jobs_of
 
 KEEP_ALL = Keep()
 
@@ -139,7 +140,8 @@ class Store(ABC):
         """
         if validation.can_exist(job):
             await self._remove(job, source, over)
-            await remove_step_jobs(self, job)
+            for name in await step_jobs_of(self.insights, job):
+                await self.remove(name, source_of_steps(job))
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         """Pause, resume, move, reset or backfill one schedule, as a person asked (S29-S32)."""
