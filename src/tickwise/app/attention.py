@@ -13,9 +13,9 @@ from ..core import fleet_attention
 from ..core.attention import Attention, ScheduleHealth
 from ..core.cron.zone import Zone
 from ..core.deadline_attention import deadline_at_risk
+from ..core.deadline_forecast import DeadlineForecast
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
-from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..core.timeparse import floor_second
 from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
