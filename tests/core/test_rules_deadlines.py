@@ -8,13 +8,14 @@ import pytest
 from tickwise.core.change import Paused, Resumed, SkipAsked, Updated
 from tickwise.core.cron import parse
 from tickwise.core.deadlines import judging_instants, slots_to_judge
-from tickwise.core.definition import Deadline, RetryPolicy, TimeLimit
+from tickwise.core.definition import RetryPolicy
 from tickwise.core.facts_needed import progress_needed
 from tickwise.core.jobstate import JobState, ScheduleState
 from tickwise.core.model import DeadlineState, DeadlineWatch, Relief
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, HandedBack, Snoozed
 from tickwise.core.states import RunState
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.core.timeparse import to_datetime
 from tickwise.core.upcoming import looks
 

@@ -7,19 +7,13 @@ most, in a thread of their own, and for a small share of the time however many d
 
 import asyncio
 from collections.abc import Callable, Iterable
-from time import monotonic
 
+from ..clock import monotonic
+from ..core.deadline_forecast import HORIZON, DeadlineForecast, ForecastFacts, ForecastRun
 from ..core.deadlines import next_deadlines
 from ..core.definition import JobDefinition, successes_of_job
 from ..core.model import Pause, Schedule
 from ..core.requirements import LiveWorkers, requirements_of
-from ..core.simulation.deadline_forecast import (
-    HORIZON,
-    DeadlineForecast,
-    ForecastFacts,
-    ForecastRun,
-    forecast_deadlines,
-)
 from ..core.simulation.run_times import RunTime, RunTimes
 from ..core.states import ACTIVE, FAILURES, RunState
 from ..core.timeparse import iso
@@ -71,9 +65,15 @@ async def forecasts_of(store: Store, rows: Iterable[ScheduleRow]) -> tuple[Deadl
         return ()
     near.sort(key=lambda each: each[0])
     facts = await _read_facts(store, [row for _, row in near[:_MAX_SCHEDULES]], now)
-    found = await asyncio.to_thread(forecast_deadlines, facts)
+    found = await asyncio.to_thread(_forecast, facts)
     wanted = {row.schedule.name for _, row in near}
     return tuple(each for each in found if each.schedule in wanted)
+
+
+def _forecast(facts: ForecastFacts) -> list[DeadlineForecast]:
+    from ..core.simulation.deadline_forecast import forecast_deadlines  # noqa: PLC0415  (few need the planner)
+
+    return forecast_deadlines(facts)
 
 
 async def forecast_notes(store: Store, row: ScheduleRow) -> tuple[str, ...]:

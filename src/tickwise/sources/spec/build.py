@@ -33,20 +33,19 @@ from .deadline import build_deadline
 from .error import ErrorList, Loc
 from .on_event import build_event_schedules
 from .references import check_references
-from .schema import (
-    ACTIONS,
+from .schema import ACTIONS, JobSpec
+from .steps import build_handler, build_preconditions, build_retry, build_steps, check_item_params, check_waits
+from .times_schema import (
     AtEntry,
     CalendarEntry,
     CronEntry,
     EntrySpec,
     EveryEntry,
-    JobSpec,
     KindsSpec,
     RuleEntry,
     TemplateEntry,
     Times,
 )
-from .steps import build_handler, build_preconditions, build_retry, build_steps, check_item_params, check_waits
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
