@@ -88,8 +88,8 @@ def _next(row: ScheduleRow, now: int) -> int | None:
 
 async def _read_facts(store: Store, rows: Iterable[ScheduleRow], now: int) -> ForecastFacts:
     jobs, schedules = await _read_jobs(store, {row.schedule.job for row in rows})
-    ended = {name: await _runs(store, name, _ENDED) for name in jobs}
-    active = {name: await _runs(store, name, ACTIVE) for name in jobs}
+    ended = {name: await _newest_runs(store, name, _ENDED) for name in jobs}
+    active = {name: await _newest_runs(store, name, ACTIVE) for name in jobs}
     paused = next((each for each in await store.insights.pauses() if each.until is None), None)
     workers = live_workers(await store.insights.nodes(), now * MICRO)
     return ForecastFacts(
@@ -127,7 +127,7 @@ async def _read_jobs(
     return jobs, {name: one for name, one in schedules.items() if one.job in jobs}
 
 
-async def _runs(store: Store, job: str, states: frozenset[RunState]) -> tuple[RunRow, ...]:
+async def _newest_runs(store: Store, job: str, states: frozenset[RunState]) -> tuple[RunRow, ...]:
     return (await store.insights.runs(RunFilter(job=job, states=states), limit=_MAX_RUNS)).items
 
 
