@@ -42,7 +42,7 @@ def mysql() -> Iterator[str]:
         subprocess.run([_program("mariadb-install-db"), *_NEW, *data], stdout=log, stderr=log, check=True)  # noqa: S603
         command = [_program("mariadbd"), "--no-defaults", *data, f"--port={port}", *_OPTIONS]
         with subprocess.Popen(  # noqa: S603 (our own command)
-            [*command, f"--socket={Path(folder, 'socket')}"], stdout=log, stderr=log
+            [*command, f"--socket={Path(folder, 'socket')}", f"--tmpdir={folder}"], stdout=log, stderr=log
         ) as server:
             try:
                 yield _reached(f"mysql://root@127.0.0.1:{port}/mysql")

@@ -1,15 +1,21 @@
-"""A class name has one meaning, a helper says what it does, a module is a noun, CONTRIBUTING names real files."""
+"""Class names have one meaning, helpers say what they do, modules are nouns, imports lead one way, paths exist."""
 
 import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tickwise"
 MAX_MODULES = 3  # in so many modules a private helper may have the same name
 NOUNS_IN_ING = {"routing", "testing", "upcoming"}  # the field's own words, or no gerunds
+CLOCKS = {
+    ("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today"), ("time", "time"),
+    ("time", "time_ns"), ("time", "monotonic"), ("time", "perf_counter"), ("time", "clock_gettime"),
+}  # fmt: skip
 GLOSSARY = frozenset(
     """
     job schedule slot run attempt step cursor lane decision verdict reason pass catchup overlap backfill grace
@@ -61,6 +67,48 @@ def test_a_module_is_named_by_a_noun() -> None:
     """No module and no folder of the package is named by a gerund."""
     parts = {part for path in PACKAGE.rglob("*.py") for part in path.relative_to(PACKAGE).parts}
     assert {part for part in parts if _named_in_ing(part)} == set()
+
+
+def test_no_two_modules_need_each_other() -> None:
+    """Imports lead one way, those for typing and those inside of functions included."""
+    needed = {_dotted(path): _imports(path, tree) for path, tree in _modules(PACKAGE)}
+    order = TopologicalSorter(
+        {name: imported & needed.keys() - {PACKAGE.name} for name, imported in needed.items()}
+    )
+    try:
+        order.prepare()
+    except CycleError as error:
+        raise AssertionError(" is imported by ".join(error.args[1])) from None
+
+
+def test_one_module_reads_the_clock() -> None:
+    """All others ask `clock`, so tests can set the time of each."""
+    readers = set()
+    for module, tree in _modules(PACKAGE):
+        asked = {(node.value.id, node.attr) for node in ast.walk(tree)
+                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}  # fmt: skip
+        taken = {(node.module, alias.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+                 for alias in node.names}  # fmt: skip
+        if (asked | taken) & CLOCKS:
+            readers.add(module)
+    assert readers == {"clock.py"}
+
+
+def _dotted(path: str) -> str:
+    return ".".join((PACKAGE.name, *Path(path).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _imports(path: str, tree: ast.Module) -> set[str]:
+    """What a module imports, wherever in it: modules, and the names that it takes of them."""
+    package = _dotted(str(Path(path).parent / "__init__.py"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return found - {_dotted(path)}
 
 
 def test_contributing_names_files_that_exist() -> None:

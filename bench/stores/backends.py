@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 from tickwise.core.cron import parse
 from tickwise.core.definition import JobDefinition, ScheduleDefinition
@@ -78,7 +79,7 @@ class _BackendTicker(Contender):
         self._made = self._fired = 0
 
     async def open(self) -> None:
-        self._url = await _new_database(self._url, self.stack)
+        self._url = await new_database(self._url, self.stack)
         self._store = open_store(self._url, clock=lambda: self._now)
         self.stack.push_async_callback(self._store.close)
         self._ticker = Ticker(self._store, NODE, on_pass=self._passed)
@@ -114,7 +115,7 @@ class _BackendTicker(Contender):
         return self._made
 
 
-async def _new_database(url: str, stack: AsyncExitStack) -> str:
+async def new_database(url: str, stack: AsyncExitStack) -> str:
     """The URL of an empty database on the server."""
     if url.startswith("postgresql"):
         return await stack.enter_async_context(database(url))
@@ -122,7 +123,9 @@ async def _new_database(url: str, stack: AsyncExitStack) -> str:
         return stack.enter_context(own_store(url))
     if url.startswith("mysql"):
         return stack.enter_context(own_mysql_database(url))
-    return stack.enter_context(own_database(url)) if url.startswith("mongodb") else url
+    if url.startswith("mongodb"):
+        return stack.enter_context(own_database(url))
+    return f"{url}-{uuid4().hex}" if url.startswith("sqlite") else url
 
 
 def _job(key: str) -> JobDefinition:

@@ -1,27 +1,65 @@
-"""How many slots a second one ticker decides, in stores of several sizes."""
+"""How many slots a second one ticker decides, in SQL stores of several sizes."""
 
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tickwise.core.errors import InputError
 from tickwise.runtime.ticker import Ticker
 
-from ..measure import Figures
-from ..postgres import database, vacuum
+from ..measure import Figure, Figures, Progress
+from ..mysql import mysql
+from ..postgres import vacuum
+from .backends import new_database
 from .contender import Contender, Turns, in_turns
 from .node import NODE
 from .prepared_store import PreparedStore
 from .size import FULL, StoresSize
 
+MARIADB, SQLITE = "MariaDB", "SQLite"
 
-def name(size: StoresSize, stored: int) -> str:
+
+def name(size: StoresSize, stored: int, where: str = "") -> str:
+    """The row of a store, of PostgreSQL if none is named."""
     left_out = size is not FULL and stored == size.most
-    return f"fire, {stored:,} stored" + (f" ({FULL.most:,}: --full)" if left_out else "")
+    return (
+        f"fire, {stored:,} stored" + (f", {where}" if where else "")
+        + (f" ({FULL.most:,}: --full)" if left_out else "")
+    )  # fmt: skip
 
 
-def figures(server: str, size: StoresSize) -> Figures:
-    contenders = [TickerContender(server, stored, size.due) for stored in size.stored]
+def figures(server: str, size: StoresSize, progress: Progress) -> Figures:
+    """PostgreSQL, then SQLite and MariaDB."""
+    small = yield from _grown(server, size, "")
+    yield from _rotating(server, size, small)
+    for where, start in ((SQLITE, _sqlite), (MARIADB, mysql)):
+        progress(f"measuring {where} of several sizes")
+        try:
+            with start() as url:
+                yield from _grown(url, size, where)
+        except InputError as error:
+            progress(f"note: {where} is left out: {error}")
+
+
+@contextmanager
+def _sqlite() -> Iterator[str]:
+    with TemporaryDirectory(prefix="tickwise-bench-") as folder:
+        yield f"sqlite:///{Path(folder, 'bench.db')}"
+
+
+def _grown(url: str, size: StoresSize, where: str) -> Generator[Figure, None, Turns]:
+    contenders = [TickerContender(url, stored, size.due) for stored in size.stored]
     small, *larger = in_turns(size.rounds, contenders)
     smallest = f"{size.stored[0]:,} stored"
-    yield name(size, size.stored[0]), small.best, "fires/s", None
+    yield name(size, size.stored[0], where), small.best, "fires/s", None
     for stored, turns in zip(size.stored[1:], larger, strict=True):
-        yield name(size, stored), turns.best, "fires/s", (smallest, small.best)
+        yield name(size, stored, where), turns.best, "fires/s", (smallest, small.best)
+    return small
+
+
+def _rotating(server: str, size: StoresSize, small: Turns) -> Figures:
+    smallest = f"{size.stored[0]:,} stored"
     what, turns = f"fire, {size.most:,} stored, others each turn", _measure_rotating(server, size)
     yield what, turns.best, "fires/s", (smallest, small.best)
     yield f"{what}, median turn", turns.median, "fires/s", (smallest, small.median)
@@ -44,7 +82,7 @@ class TickerContender(Contender):
         self._stored = stored
 
     async def open(self) -> None:
-        self._url = await self.stack.enter_async_context(database(self._server))
+        self._url = await new_database(self._server, self.stack)
         self._prepared = await PreparedStore.create(self._url, stored=self._stored, due=self.due)
         self.stack.push_async_callback(self._prepared.store.close)
         self._ticker = Ticker(self._prepared.store, NODE)

@@ -30,12 +30,23 @@ _COLUMNS = {
         WHERE table_schema = current_schema() AND table_name = :name AND column_name <> 'id'
     """),
     "sqlite": Statement("SELECT name FROM pragma_table_info(:name) WHERE name <> 'id'"),
+    "mysql": Statement("""
+        SELECT column_name FROM information_schema.columns
+        WHERE table_schema = database() AND table_name = :name AND column_name <> 'id' AND is_generated = 'NEVER'
+    """),
 }
-_NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :copies)"
-_NAME = "'job-' || CAST(n AS text)"
+_DIGITS = " UNION ALL ".join(f"SELECT {digit} AS digit" for digit in range(10))
+_PLACES = [10**place for place in range(6)]
+_NUMBERS = f"""
+    WITH digits AS ({_DIGITS}), numbers AS (
+        SELECT {" + ".join(f"{place} * d{place}.digit" for place in _PLACES)} AS n
+        FROM {", ".join(f"digits AS d{place}" for place in _PLACES)}
+    ), chosen AS (SELECT n FROM numbers WHERE n BETWEEN 1 AND :copies)
+"""  # noqa: S608 (our own numbers)
+_NAME = "'job-' || CAST(n AS {text})"
 _COPIES = {  # by table: the source of the copies, and the columns in which a copy differs
     "tickwise_jobs": (
-        "numbers JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
+        "chosen JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
         {"name": _NAME, "requires": f"'function:' || {_NAME}"},
     ),
     "tickwise_job_state": (
@@ -49,17 +60,17 @@ _COPIES = {  # by table: the source of the copies, and the columns in which a co
     ),
 }
 _MAKE_SCHEDULES_DUE = Statement("""
-    UPDATE tickwise_schedules SET cursor = :slot - 1, last_seen_slot = 0, last_missed_slot = 0, runs_made = 0,
+    UPDATE tickwise_schedules SET "cursor" = :slot - 1, last_seen_slot = 0, last_missed_slot = 0, runs_made = 0,
         last_slot = NULL, wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
 """)
 _MAKE_JOBS_DUE = Statement("""
     UPDATE tickwise_job_state SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
-        cursor = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
+        "cursor" = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
     WHERE (job_id - 1) % :every < :groups
 """)
 _DELETE_RUNS = (Statement("DELETE FROM tickwise_active_runs"), Statement("DELETE FROM tickwise_runs"))
 _COUNT_RUNS = Statement("""
-    SELECT count(*), count(DISTINCT schedule_id), count(*) FILTER (WHERE state = 'succeeded')
+    SELECT count(*), count(DISTINCT schedule_id), count(CASE WHEN state = 'succeeded' THEN 1 END)
     FROM tickwise_runs
 """)
 _COUNT_DUE = Statement("SELECT count(*) FROM tickwise_job_state WHERE wake_at <= :now")
@@ -93,8 +104,9 @@ class PreparedStore:
         values = {"copies": copies, "slot": self.slot, "later": self.slot + _DAY}
         for table, (source, changed) in _COPIES.items():
             columns = [row[0] for row in await self._execute(_COLUMNS[self.store.driver.dialect.name], name=table)]
-            chosen = ", ".join(changed.get(column, f"t.{column}") for column in columns)
-            text = f"{_NUMBERS} INSERT INTO {table} ({', '.join(columns)}) SELECT {chosen} FROM {source}"  # noqa: S608 (our own names)
+            names = ", ".join(f'"{column}"' for column in columns)
+            chosen = ", ".join(changed.get(column, f't."{column}"') for column in columns)
+            text = f"INSERT INTO {table} ({names}) {_NUMBERS} SELECT {chosen} FROM {source}"  # noqa: S608 (our own names)
             await self._execute(Statement(text), **values)
 
     async def make_due(self) -> None:
@@ -135,6 +147,9 @@ class PreparedStore:
         return int(runs)
 
     async def _execute(self, statement: Statement, **values: Any) -> Any:
+        if self.store.driver.dialect.name == "mysql":  # whose driver formats texts
+            statement = Statement(statement.text.replace("%", "%%"))
+
         def procedure() -> Procedure[Any]:
             return (yield statement(**values))
 

@@ -9,10 +9,11 @@ from tickwise.app.attention import Status, status
 from tickwise.app.restoration import mark_restored
 from tickwise.core.attention import Cause
 from tickwise.core.change import Paused
-from tickwise.core.definition import After, Deadline, TimeLimit
+from tickwise.core.definition import After
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded, Unmet
 from tickwise.core.shadow import FireSeen, ShadowAdopted
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 

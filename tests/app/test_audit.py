@@ -11,7 +11,8 @@ import pytest
 from tickwise import AsyncTickwise
 from tickwise.app.audit import Audit, audit
 from tickwise.core.audit import Fault
-from tickwise.core.change import BackfillAsked, Paused, Rescheduled, Resumed
+from tickwise.core.backfill import BackfillAsked
+from tickwise.core.change import Paused, Rescheduled, Resumed
 from tickwise.core.definition import Keep
 from tickwise.core.model import Pause
 from tickwise.testing.conformance.world import World, instant, job, once

@@ -11,9 +11,10 @@ from tickwise.app.deadline_forecasts import DeadlineForecasts, forecasts_of
 from tickwise.app.deadline_warnings import DeadlineWarnings
 from tickwise.app.operations import Operations
 from tickwise.core.attention import Cause
-from tickwise.core.definition import After, Deadline, TimeLimit
+from tickwise.core.definition import After
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.runtime.notifications.notice import Notice, Occasion
 from tickwise.runtime.notifications.notifier import Notifier, Subscription
 from tickwise.sources.defaults import NO_DEFAULTS

@@ -8,7 +8,7 @@ import pytest
 from tickwise import AsyncTickwise
 from tickwise.app.ribbons import ribbons
 from tickwise.app.run_search import sees_all
-from tickwise.core.attention import WITHOUT_RUN
+from tickwise.core.schedule_attention import WITHOUT_RUN
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.core.slot_history import Bins
 from tickwise.stores.records import ScheduleFilter

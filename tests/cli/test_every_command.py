@@ -197,7 +197,7 @@ CASES = {
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store valkey://here", "use sqlite:///FILE"),
     "store restored": Case(
-        "--until 10s --yes", "New runs are numbered from", {"runs": 0},
+        "--until 24h --yes", "New runs are numbered from", {"schedules": 0, "runs": 0},
         "--until 2100-01-01 --yes", "is to come: give the time at which the lost store stopped",
     ),
     "calendars list": Case("", "office", ("GET", "/calendars"), "now", "unexpected extra argument", reads=True),

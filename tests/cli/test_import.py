@@ -1,6 +1,10 @@
 """`tickwise import`: job files that a node takes, the comparison that people read, and clear refusals."""
 
 import json
+import os
+import sqlite3
+import subprocess
+import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -133,9 +137,33 @@ def test_a_file_is_read_and_an_object_imported(command: Command, tmp_path: Path)
     assert (code, "poll" in out, "4 not imported" in out) == (1, True, True)
 
 
-@pytest.mark.parametrize("source", ["sqlite:///jobs.sqlite", "postgresql://db/jobs"])
-def test_a_store_is_refused(command: Command, source: str) -> None:
-    """Its rows are pickles, and to read one is to execute it."""
+@pytest.mark.parametrize("source", ["sqlite:///jobs.sqlite", "postgresql://u:secret@127.0.0.1:9/jobs"])
+def test_a_store_that_cannot_be_read(command: Command, source: str) -> None:
+    """What the database says, and what to give instead; no password."""
     code, _, err = command("import", "apscheduler", source)
     assert code == 2
-    assert "pickles" in err
+    assert "hold pickles" in err
+    assert "secret" not in err
+
+
+def test_a_database_as_a_file(command: Command, tmp_path: Path) -> None:
+    """It is named by its URL."""
+    with sqlite3.connect(tmp_path / "jobs.db") as connection:
+        connection.execute("CREATE TABLE schedules (id)")
+    for kind in ("apscheduler", "celery-beat", "crontab"):
+        code, _, err = command("import", kind, tmp_path / "jobs.db")
+        assert (code, f"write sqlite:///{tmp_path}/jobs.db" in err) == (2, True), err
+
+
+def test_version_4_beside_a_scheduler_object(tmp_path: Path) -> None:
+    """Where APScheduler 4 is installed, `module:scheduler` says what to give instead."""
+    (tmp_path / "apscheduler").mkdir()
+    (tmp_path / "apscheduler" / "__init__.py").touch()
+    (tmp_path / "app.py").write_text("raise SystemExit('executed')")
+    done = subprocess.run(
+        [sys.executable, "-m", "tickwise", "import", "apscheduler", "app:scheduler"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "APScheduler 4 is installed here" in done.stderr
+    assert "the URL of its data store" in done.stderr

@@ -13,7 +13,7 @@ from tickwise.core.blackout import window_at
 from tickwise.core.catchup import DEFAULT_GRACE
 from tickwise.core.change import Reset, Updated
 from tickwise.core.cron.recurrences import At
-from tickwise.core.definition import Kind, Overlap, TimeLimit
+from tickwise.core.definition import Kind, Overlap
 from tickwise.core.event_inbox import EventsReceived
 from tickwise.core.events import OnEvent, groups_of
 from tickwise.core.model import (
@@ -30,6 +30,7 @@ from tickwise.core.model import (
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at, next_slot
 from tickwise.core.states import RunState
+from tickwise.core.time_limit import TimeLimit
 from tickwise.core.timeparse import iso
 
 from .timeline import Rule, Step, undecided

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tickwise.core import attention as rules
 from tickwise.core import fleet_attention
-from tickwise.core.attention import Attention, Cause, LateSlot, ScheduleHealth, Severity, cause
+from tickwise.core.attention import Attention, Cause, Severity, ranked, summary
 from tickwise.core.cron import parse
 from tickwise.core.definition import Policy, ScheduleDefinition
 from tickwise.core.model import Deferral, Disabled, Pause, Schedule, SeenFire, Shadow
 from tickwise.core.reasons import Reason
+from tickwise.core.schedule_attention import LateSlot, ScheduleHealth, cause
 from tickwise.core.slot_history import SlotRecord, SlotRun, SlotState, state_of_run
 from tickwise.core.states import RunState
 from tickwise.core.step_waits import StepWait
@@ -274,8 +274,8 @@ def test_the_worst_come_first() -> None:
     """By severity, then by how long they last, then by name."""
     warning, error = needs(skipped(10, Reason.OVERLAP, slots=5)), needs(due(400))
     older = replace(error, since=NOW - 9_000)
-    assert rules.ranked([warning, error, older]) == [older, error, warning]
-    found = filter(None, map(rules.cause, [health(due(400)), health()]))
+    assert ranked([warning, error, older]) == [older, error, warning]
+    found = filter(None, map(cause, [health(due(400)), health()]))
     assert [item.kind for item in found] == [Cause.SILENT]
 
 
@@ -292,7 +292,7 @@ def test_the_worst_come_first() -> None:
 )
 def test_one_sentence(items: int, schedules: int, sentence: str) -> None:
     """How things are."""
-    assert rules.summary(items, schedules) == sentence
+    assert summary(items, schedules) == sentence
 
 
 def shaded(*fires: int, since: int = 1_800, adopted: int | None = None) -> Schedule:

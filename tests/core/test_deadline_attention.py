@@ -4,9 +4,8 @@ import pytest
 
 from tickwise.core.cron.zone import zone
 from tickwise.core.deadline_attention import deadline_at_risk
+from tickwise.core.deadline_forecast import CauseKind, DeadlineForecast, ForecastCause
 from tickwise.core.reasons import Reason
-from tickwise.core.simulation.deadline_causes import CauseKind
-from tickwise.core.simulation.deadline_forecast import DeadlineForecast, ForecastCause
 
 LATE = ForecastCause(CauseKind.DEPENDENCY, "extract", 0.75)
 LONG = ForecastCause(CauseKind.OWN_RUN, "settle", 0.25)

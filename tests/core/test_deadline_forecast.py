@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 
 from tickwise.core.cron import parse
-from tickwise.core.definition import After, Deadline, TimeLimit, successes_of_job
+from tickwise.core.deadline_forecast import CauseKind, DeadlineForecast, ForecastFacts, ForecastRun
+from tickwise.core.definition import After, successes_of_job
 from tickwise.core.model import Deferral, Pause, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.simulation import deadline_forecast
-from tickwise.core.simulation.deadline_causes import CauseKind
-from tickwise.core.simulation.deadline_forecast import (
-    DeadlineForecast,
-    ForecastFacts,
-    ForecastRun,
-    forecast_deadlines,
-)
+from tickwise.core.simulation.deadline_forecast import forecast_deadlines
 from tickwise.core.simulation.run_times import RunTime, RunTimes
 from tickwise.core.states import RunState
+from tickwise.core.time_limit import Deadline, TimeLimit
 
 from .world import World, job, schedule
 

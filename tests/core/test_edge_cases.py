@@ -10,7 +10,7 @@ from tickwise.core.change import BlackoutsSet, Restored, SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
-from tickwise.core.definition import Deadline, StartBudget, TimeLimit
+from tickwise.core.definition import StartBudget
 from tickwise.core.event_inbox import EventsReceived
 from tickwise.core.event_sources import NewEvent
 from tickwise.core.events import OnEvent
@@ -18,6 +18,7 @@ from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
 from tickwise.core.shadow import FireSeen
+from tickwise.core.time_limit import Deadline, TimeLimit
 
 from .world import Moody, World, job, once, schedule, seconds
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from tickwise.core.backfill import BackfillAsked
 from tickwise.core.blackout import Blackout
-from tickwise.core.change import BackfillAsked, Paused
+from tickwise.core.change import Paused
 from tickwise.core.cron import parse
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError

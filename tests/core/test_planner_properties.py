@@ -25,13 +25,11 @@ from tickwise.core.definition import (
     After,
     BlackoutMode,
     Catchup,
-    Deadline,
     Kind,
     Overlap,
     Policy,
     ScheduleDefinition,
     StartBudget,
-    TimeLimit,
 )
 from tickwise.core.errors import InputError
 from tickwise.core.model import (
@@ -48,6 +46,7 @@ from tickwise.core.model import (
 from tickwise.core.reasons import Reason
 from tickwise.core.simulation import state
 from tickwise.core.slots import next_slot
+from tickwise.core.time_limit import Deadline, TimeLimit
 
 from .law import RULES
 from .timeline import DAY, HOUR, Act, Jobs, Spec, World

@@ -1,5 +1,6 @@
 """The short way of the planner: wherever it answers, it answers as the long way does, which is the definition."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tickwise.core import planner
+from tickwise.core import advance_requests, planner, schedule_pass, slots
 from tickwise.core.definition import After, Catchup, Kind, Overlap, Policy, ScheduleDefinition
 from tickwise.core.model import (
     Backfill,
@@ -212,6 +213,32 @@ LONG: dict[str, dict[str, Any]] = {str(twist): twist for twist in TWISTS} | {
 def test_the_extraordinary_takes_the_long_way(name: str) -> None:
     """What the short way does not know, it leaves alone."""
     assert case(**LONG[name]).short() is None
+
+
+FEATURES = (
+    (advance_requests, "end_windows"),
+    (advance_requests, "_skip_marked"),
+    (slots, "pending_slots"),
+    (slots, "is_due_at_once"),
+    (planner, "dependencies"),
+    (planner, "over_budget"),
+    (schedule_pass, "events_of"),
+    (schedule_pass, "with_decided"),
+    (schedule_pass, "judge"),
+    (Schedule, "is_shadowed"),
+)
+
+
+@pytest.mark.parametrize("twist", [{"kind": Kind.STOP}, {"jitter": 40}, {"until": NOON}, {"max_runs": 3}], ids=str)
+def test_the_long_way_asks_only_for_what_a_schedule_uses(twist: dict[str, Any]) -> None:
+    """Without deadlines, events, a budget, blackouts, skips and shadow, a pass needs none of their rules."""
+    special_case = case(late=50, **twist)
+    expected = special_case.long()
+    assert expected.starts or expected.decisions
+    with ExitStack() as stack:
+        for owner, name in FEATURES:
+            stack.enter_context(patch.object(owner, name, side_effect=AssertionError(name)))
+        assert special_case.long() == expected
 
 
 def test_only_a_schedule_alone_takes_the_short_way() -> None:

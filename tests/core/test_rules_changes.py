@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.backfill import backfill_slots
+from tickwise.core.backfill import BackfillAsked, backfill_slots
 from tickwise.core.change import (
     Added,
-    BackfillAsked,
     Change,
     Deleted,
     Paused,

@@ -1,5 +1,6 @@
 """S65: by when the work of a slot is to have begun and to be done, and what is recorded if it is not."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -8,13 +9,14 @@ import pytest
 from tickwise.core.change import Paused, Resumed, SkipAsked, Updated
 from tickwise.core.cron import parse
 from tickwise.core.deadlines import judging_instants, slots_to_judge
-from tickwise.core.definition import Deadline, RetryPolicy, TimeLimit
+from tickwise.core.definition import Kind, RetryPolicy
 from tickwise.core.facts_needed import progress_needed
 from tickwise.core.jobstate import JobState, ScheduleState
 from tickwise.core.model import DeadlineState, DeadlineWatch, Relief
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, HandedBack, Snoozed
 from tickwise.core.states import RunState
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.core.timeparse import to_datetime
 from tickwise.core.upcoming import looks
 
@@ -248,6 +250,25 @@ def test_new_times_leave_the_deadlines_of_decided_slots() -> None:
     assert notes(one) == ["late_finish 01:00"]
     one.pass_time(to="02:20")
     assert notes(one) == ["late_finish 01:00", "late_finish 01:45"]
+
+
+def test_a_schedule_that_stops_its_job_instead_has_no_deadlines() -> None:
+    """S65: how far they were judged is forgotten in the next pass."""
+    one = world(late(finish="30m"))
+    one.pass_time(to="01:10")
+    assert one.schedule("etl").deadlines
+    one.change("etl", Updated(schedule("etl", "0 * * * *", kind=Kind.STOP, deadline=late(finish="30m"))))
+    one.pass_time(to="02:40")
+    assert one.schedule("etl").deadlines is None
+    assert notes(one) == []
+
+
+def test_a_schedule_asks_for_warnings_by_a_probability() -> None:
+    """S65: a deadline alone asks for none."""
+    one = world(FINISH)
+    assert not one.schedule("etl").asks_for_warnings
+    one.define(job("etl", "0 * * * *", deadline=replace(FINISH, warn=0.5)))
+    assert one.schedule("etl").asks_for_warnings
 
 
 def test_a_deadline_of_another_kind_begins_at_the_cursor() -> None:

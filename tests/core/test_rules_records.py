@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.change import BackfillAsked, BackfillCancelled, Change, Paused, Reset, Resumed, Updated
+from tickwise.core.backfill import BackfillAsked, BackfillCancelled
+from tickwise.core.change import Change, Paused, Reset, Resumed, Updated
 from tickwise.core.journal import Journal
 from tickwise.core.model import Decision, Start, Trigger
 from tickwise.core.planner import plan

@@ -137,6 +137,14 @@ def test_what_comes_is_within_the_budget(given: dict[str, Any], expected: list[s
     assert count_upcoming(new, world.now, seconds) == len(expected)
 
 
+def test_what_comes_within_the_budget_ends_with_its_times() -> None:
+    """S77, S33: one-offs are two slots, the later of them when there is room."""
+    world = World()
+    world.define(job("etl", once("02:00", "02:10"), max_starts=StartBudget(1, 3_600)))
+    found = upcoming_slots(world.schedule("etl"), world.now, world.now)
+    assert [world.says(each.due) for each in found] == ["02:00", "03:00"]
+
+
 def test_what_waits_for_room_is_due_then() -> None:
     """S77: each slot keeps its place."""
     world = hourly(catchup="all")

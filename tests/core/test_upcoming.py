@@ -3,17 +3,9 @@
 from itertools import islice, takewhile
 from typing import Any
 
+from tickwise.core.backfill import BackfillAsked
 from tickwise.core.blackout import Blackout
-from tickwise.core.change import (
-    Added,
-    BackfillAsked,
-    BlackoutsSet,
-    Change,
-    Deleted,
-    Paused,
-    Rescheduled,
-    apply_change,
-)
+from tickwise.core.change import Added, BlackoutsSet, Change, Deleted, Paused, Rescheduled, apply_change
 from tickwise.core.cron import parse
 from tickwise.core.model import Schedule
 from tickwise.core.slots import due_at

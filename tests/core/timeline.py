@@ -13,11 +13,10 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tickwise.core import planner
+from tickwise.core.backfill import BackfillAsked, BackfillCancelled
 from tickwise.core.blackout import Blackout
 from tickwise.core.change import (
     Added,
-    BackfillAsked,
-    BackfillCancelled,
     BlackoutsSet,
     Change,
     Deleted,

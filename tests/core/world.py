@@ -9,17 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tickwise.core.change import (
-    BackfillAsked,
-    BackfillCancelled,
-    Change,
-    ChangeResult,
-    Deleted,
-    Paused,
-    Rescheduled,
-    Reset,
-    Resumed,
-)
+from tickwise.core.backfill import BackfillAsked, BackfillCancelled
+from tickwise.core.change import Change, ChangeResult, Deleted, Paused, Rescheduled, Reset, Resumed
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone

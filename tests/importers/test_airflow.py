@@ -58,6 +58,38 @@ def test_dags_become_jobs() -> None:
     }
 
 
+ZONES = """
+tz = pendulum.timezone("Europe/Berlin")
+NAME = "America/New_York"
+DAG("call", schedule="0 5 * * *", start_date=pendulum.datetime(2024, 1, 1, tz=tz))
+DAG("text", schedule="0 5 * * *", start_date=pendulum.datetime(2024, 1, 1, tz=NAME))
+DAG("info", schedule="0 5 * * *", start_date=datetime(2024, 1, 1, tzinfo=ZoneInfo("Asia/Tokyo")))
+DAG("utc", schedule="0 5 * * *", start_date=datetime(2024, 1, 1, tzinfo=timezone.utc))
+DAG("table", schedule=CronTriggerTimetable("0 5 * * 1", timezone=tz))
+DAG("spans", timetable=CronDataIntervalTimetable("0 5 * * 1", "UTC"))
+DAG("unknown", schedule="0 5 * * *", start_date=datetime(2024, 1, 1, tzinfo=settings.TZ))
+DAG("computed", schedule="0 5 * * *", start_date=begin)
+DAG("bad", schedule=CronTriggerTimetable("0 5 * * 1", timezone=settings.TZ))
+DAG("own", schedule=MyTimetable("0 5 * * 1"))
+"""
+
+
+def test_zones_of_variables_and_timetables() -> None:
+    """A zone in a variable of the file is read; a computed one is UTC and not compared."""
+    found = read({"a.py": ZONES}, ReadOptions())
+    files = {file.imported.name: file for file in files_of(found.__class__(scheduler="", jobs=found.jobs))}
+    assert {name: (file.imported.fields["timezone"], file.verdict) for name, file in files.items()} == {
+        "call": ("Europe/Berlin", "same"), "text": ("America/New_York", "same"), "info": ("Asia/Tokyo", "same"),
+        "utc": ("UTC", "same"), "table": ("Europe/Berlin", "same"), "spans": ("UTC", "same"),
+        "unknown": ("UTC", "unknown"), "computed": ("UTC", "unknown"),
+    }  # fmt: skip
+    assert "UTC is taken for it" in files["unknown"].imported.notes[0]
+    assert [(each.text, each.problem.partition(":")[0]) for each in found.refused] == [
+        ("bad", "the zone of its timetable is computed"),
+        ("own", "its schedule is no literal"),
+    ]
+
+
 def test_what_is_no_python_is_named() -> None:
     """A half-written file is refused with its line."""
     found = read({"a.py": "with DAG(", "b.py": "x = \x00"}, ReadOptions())

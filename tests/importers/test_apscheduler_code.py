@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from tickwise.core.cron import parse
 from tickwise.core.errors import InputError
 from tickwise.importers.apscheduler import trigger_rules
 from tickwise.importers.apscheduler_code import read
-from tickwise.importers.apscheduler_fields import all_fields, cron_text
+from tickwise.importers.apscheduler_fields import all_fields, cron_text, name_weekdays
 from tickwise.importers.model import ReadOptions
 from tickwise.importers.proof import prove
 
@@ -75,12 +76,35 @@ def test_calls_of_both_versions() -> None:
             "grace": "1s", "overlap": "skip", "python": "shop.jobs:close",
         },
         "v4": {
-            "schedule": "30 2 * * mon", "timezone": "UTC", "catchup": "all", "overlap": "allow", "enabled": False,
+            "schedule": "30 2 * * sun", "timezone": "UTC", "catchup": "all", "overlap": "queue", "enabled": False,
             "python": "app:poll",
         },
     }  # fmt: skip
     assert [found[name].verdict for name in ("poll", "mail", "v4")] == ["same"] * 3
     assert "positional" in found["close"].imported.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("0", "sun"), ("7", "sun"), ("1-5", "mon,tue,wed,thu,fri"), ("0-2", "sun,mon,tue"), ("5-7", "fri,sat,sun"),
+        ("Fri-mon", "fri,sat,sun,mon"), ("1,3", "mon,wed"), ("*/2", "*/2"), ("*", "*"),
+    ],
+)  # fmt: skip
+def test_weekdays_of_version_4_count_from_sunday(written: str, meant: str) -> None:
+    """Numbers and spans are what a trigger of version 4.0.0a6 fires on; version 3 counts from Monday."""
+    assert name_weekdays(written) == meant
+    code = f"s.add_schedule('a:b', CronTrigger(hour=3, day_of_week='{written}'), max_jitter=5)\n"
+    found = read({"a.py": code}, ReadOptions("UTC"))
+    (file,) = files_of(found)
+    assert (file.verdict, file.imported.fields["jitter"]) == ("same", "5s")
+
+
+@pytest.mark.parametrize("written", ["1-5/2", "8", "x", "", "mon-", "٣"])
+def test_weekdays_of_version_4_that_are_refused(written: str) -> None:
+    """A step after a span is one that version 4 leaves out."""
+    with pytest.raises(InputError, match="its day_of_week"):
+        name_weekdays(written)
 
 
 def component(low: int, high: int) -> st.SearchStrategy[str]:

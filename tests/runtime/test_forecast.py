@@ -7,16 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickwise.core.change import (
-    Added,
-    BackfillAsked,
-    Change,
-    Deleted,
-    Paused,
-    Rescheduled,
-    Resumed,
-    apply_change,
-)
+from tickwise.core.backfill import BackfillAsked
+from tickwise.core.change import Added, Change, Deleted, Paused, Rescheduled, Resumed, apply_change
 from tickwise.core.model import Schedule
 from tickwise.core.timeparse import to_datetime
 from tickwise.core.upcoming import due_slots, upcoming_slots

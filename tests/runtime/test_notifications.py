@@ -7,9 +7,10 @@ from typing import Any, cast
 import pytest
 import structlog
 
-from tickwise.core.definition import Deadline, RetryPolicy, TimeLimit
+from tickwise.core.definition import RetryPolicy
 from tickwise.core.settle import Failed, Waits
 from tickwise.core.step_waits import StepWait
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.runtime import change_feed
 from tickwise.runtime.notifications import notifier as notifier_module
 from tickwise.runtime.notifications.channels import Channel, UndeliveredError

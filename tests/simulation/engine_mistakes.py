@@ -11,7 +11,7 @@ from tickwise.core.settle import LeaseExpired, Lost
 from tickwise.runtime.engines import watcher
 from tickwise.runtime.engines.watcher import _Watch
 from tickwise.stores.memory import lease, store
-from tickwise.stores.memory.state import RunEntry
+from tickwise.stores.memory.entries import RunEntry
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Expired, Lease, LeaseRequest
 

@@ -17,11 +17,12 @@ from tickwise.core.cron import parse
 from tickwise.core.cron.calendar_days import OnCalendar
 from tickwise.core.cron.day_set import DaySet
 from tickwise.core.deadlines import LATE
-from tickwise.core.definition import BlackoutMode, Deadline, JobDefinition, StartBudget, TimeLimit
+from tickwise.core.definition import BlackoutMode, JobDefinition, StartBudget
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Trigger
 from tickwise.core.slots import next_slot
 from tickwise.core.states import RunState
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.core.timeparse import iso
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, DecisionRow, RunRow

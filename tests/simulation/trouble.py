@@ -6,7 +6,8 @@ Nodes and wires have accidents that end by themselves; people do things that oth
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tickwise.core.change import BackfillAsked, BackfillCancelled, Rescheduled
+from tickwise.core.backfill import BackfillAsked, BackfillCancelled
+from tickwise.core.change import Rescheduled
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Trigger
 from tickwise.stores.records import Enqueue, QueueLimit, RunFilter

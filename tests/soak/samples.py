@@ -1,8 +1,7 @@
 """What a fleet and its store need of the machine, looked at again and again, and whether that stays as it was."""
 
-import sqlite3
+import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -16,7 +15,7 @@ _SIZE = (
 
 
 class StoreSize(NamedTuple):
-    """What the store takes on its disk, and how much in it is dead: rows on PostgreSQL, free pages on SQLite."""
+    """What the store takes on its disk, and its dead rows. SQLite has none: what is free in its files is size."""
 
     megabytes: float
     dead: int
@@ -30,7 +29,8 @@ class Sample(NamedTuple):
     descriptors: int  # likewise
     size: float  # of the store, in MiB
     dead: int
-    lateness: float  # seconds from the hour until its last run has ended, the mean since the sample before
+    processor: float  # milliseconds of the server for a run, since the sample before
+    lateness: float  # seconds from an hour until its last run has ended: the quickest since the sample before
 
 
 class Metric(NamedTuple):
@@ -45,7 +45,8 @@ METRICS: Mapping[str, Metric] = {
     "memory": Metric("memory of the server, MiB", 1.10, 0),
     "descriptors": Metric("open files of the server", 1.10, 2),
     "size": Metric("size of the store, MiB", 1.15, 0),
-    "dead": Metric("dead rows (PostgreSQL), free pages (SQLite)", 1.25, 1_000),
+    "dead": Metric("dead rows (PostgreSQL)", 1.25, 1_000),
+    "processor": Metric("processor time of the server for a run, ms", 1.25, 0),
     "lateness": Metric("seconds until an hour's runs have ended", 1.50, 0.2),
 }
 
@@ -78,11 +79,20 @@ def _median(samples: Sequence[Sample], name: str) -> float:
     return float(median(getattr(sample, name) for sample in samples))
 
 
-def process_needs(pid: int) -> tuple[float, int]:
-    """The memory of a process in MiB, and its open files."""
+class ProcessNeeds(NamedTuple):
+    """What a process has of the machine."""
+
+    memory: float  # MiB
+    descriptors: int
+    processor: float  # seconds, since it began
+
+
+def process_needs(pid: int) -> ProcessNeeds:
     place = Path("/proc", str(pid))
     status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
-    return int(status["VmRSS"].split()[0]) / KIBI, len(list((place / "fd").iterdir()))
+    times = (place / "stat").read_text().rpartition(")")[2].split()[11:13]  # user and system, in ticks
+    processor = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+    return ProcessNeeds(int(status["VmRSS"].split()[0]) / KIBI, len(list((place / "fd").iterdir())), processor)
 
 
 def size_reader(url: str) -> Callable[[], StoreSize]:
@@ -93,10 +103,8 @@ def size_reader(url: str) -> Callable[[], StoreSize]:
 
 
 def _size_of_files(file: Path) -> StoreSize:
-    files = [*file.parent.glob(f"{file.name}*"), *file.parent.glob(f"{file.stem}-logs{file.suffix}*")]
-    with closing(sqlite3.connect(file)) as connection:
-        (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    return StoreSize(sum(each.stat().st_size for each in files) / MEBI, free)
+    """Without the log of writes, which is as long as it once had to be."""
+    return StoreSize(sum(each.stat().st_size for each in (file, file.with_stem(f"{file.stem}-logs"))) / MEBI, 0)
 
 
 def _size_of_database(url: str) -> StoreSize:

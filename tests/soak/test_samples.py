@@ -6,8 +6,11 @@ from .samples import METRICS, Sample, drifts
 
 def samples(last: float) -> list[Sample]:
     """Twenty, of which the later half has other figures; the first is of the warm-up."""
-    early, late = [(90.0, 30, 10.0, 500, 0.3)] * 10, [(last, 30, 10.0, 500, 0.3)] * 10
-    return [Sample(100, 5.0, 1, 1.0, 0, 9.0), *(Sample(200 + n, *each) for n, each in enumerate(early + late))]
+    early, late = [(90.0, 30, 10.0, 500, 2.0, 0.3)] * 10, [(last, 30, 10.0, 500, 2.0, 0.3)] * 10
+    return [
+        Sample(100, 5.0, 1, 1.0, 0, 9.0, 9.0),
+        *(Sample(200 + n, *each) for n, each in enumerate(early + late)),
+    ]
 
 
 def test_what_grows_is_found() -> None:

@@ -31,7 +31,7 @@ APP = "tests.support.apps.hourly:app"
 RUNS = int(os.environ.get("TICKWISE_TEST_SOAK", "2000000"))
 PLOTS = os.environ.get("TICKWISE_TEST_PLOTS")  # a folder
 HOUR = 3_600
-WARM_UP = 80 * JOBS  # runs: retention removes after a day, and looks every fifteen seconds of real time
+WARM_UP = max(80 * JOBS, RUNS // 4)  # runs: retention looks every fifteen seconds of real time
 LOOKS = 200
 _WORKER = Node("anybody", (Role.WORKER,), queues=("default",), seconds=10**9)
 
@@ -43,6 +43,7 @@ class Soak:
         self._place, self._server = place, server
         self._read_size = size_reader(url)
         self._late: list[float] = []
+        self._busy = 0.0
         self.runs = 0
         self.samples: list[Sample] = []
 
@@ -60,10 +61,11 @@ class Soak:
 
     def look(self) -> None:
         """At what the server and the store need now."""
+        needs, quickest = process_needs(self._server.pid), min(self._late)
+        for_a_run = (needs.processor - self._busy) * 1_000 / (JOBS * len(self._late))
+        self._late, self._busy = [], needs.processor
         size = self._read_size()
-        memory, descriptors = process_needs(self._server.pid)
-        late, self._late = sum(self._late) / len(self._late), []
-        self.samples.append(Sample(self.runs, memory, descriptors, *size, late))
+        self.samples.append(Sample(self.runs, needs.memory, needs.descriptors, *size, for_a_run, quickest))
 
 
 async def _stay_alive(store: Store) -> None:

@@ -14,7 +14,6 @@ from tickwise.core.definition import (
     After,
     Catchup,
     Command,
-    Deadline,
     HttpCall,
     JobDefinition,
     Keep,
@@ -29,8 +28,8 @@ from tickwise.core.definition import (
     StartBudget,
     Step,
     Ticking,
-    TimeLimit,
 )
+from tickwise.core.time_limit import Deadline, TimeLimit
 from tickwise.sources.defaults import Defaults
 from tickwise.sources.yaml import BUILT_IN, Template, read_text
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Switched
+from tickwise.core.backfill import BackfillAsked
+from tickwise.core.change import Deleted, Paused, Rescheduled, Switched
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.handover import Alive
@@ -204,6 +205,11 @@ MOVES: dict[str, list[Bad]] = {
     "_jobs": [
         Bad(lambda insights, bad: insights.jobs(bad), WRONG_TEXTS),
         Bad(lambda insights, bad: insights.jobs(limit=bad), WRONG_SIZES),
+    ],
+    "_ended": [
+        Bad(lambda insights, bad: insights.ended(frozenset({bad}), 0), WRONG_TEXTS),
+        Bad(lambda insights, bad: insights.ended(frozenset({"a"}), bad), WRONG_INSTANTS),
+        Bad(lambda insights, bad: insights.ended(frozenset({"a"}), 0, limit=bad), WRONG_SIZES),
     ],
     "_jobs_named": [Bad(lambda insights, bad: insights.jobs_named([bad]), WRONG_TEXTS)],
     "_as_written": [

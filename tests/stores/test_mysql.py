@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 import sqlglot
 
+from bench.stores.prepared_store import PreparedStore
 from tickwise.clock import monotonic
 from tickwise.core.errors import InputError
+from tickwise.core.planner import plan
 from tickwise.stores import sql
 from tickwise.stores.contract import StatementError, StoreUnavailableError
 from tickwise.stores.records import Enqueue
@@ -272,6 +274,27 @@ def test_a_read_is_of_one_instant(place: StoreAddress) -> None:
             return [await store.driver.run(_count_twice, Pool.READ) for _ in range(2)]
 
         assert place.do(read) == [(0, 0), (1, 1)]
+
+
+@patiently
+async def test_a_pass_reads_no_jobs_that_are_due_later(mysql_database: str) -> None:
+    """However many there are: the server finds the end of what is due in the index, and stops there."""
+    prepared = await PreparedStore.create(mysql_database, stored=2_000, due=1)
+    try:
+        await prepared.store.tick(plan, "t")  # the first pass looks at all jobs
+        with mariadb.connected(mysql_database) as other:
+            other.execute("ANALYZE TABLE tickwise_job_state")
+            other.fetchall()
+            before = _rows_read(other)
+            await prepared.store.tick(plan, "t")
+            assert _rows_read(other) - before < 200
+    finally:
+        await prepared.store.close()
+
+
+def _rows_read(cursor: Any) -> int:
+    cursor.execute("SHOW GLOBAL STATUS LIKE 'Handler_read%next'")
+    return sum(int(number) for _, number in cursor.fetchall())
 
 
 def test_a_server_that_is_read_only(place: StoreAddress) -> None:

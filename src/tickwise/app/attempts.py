@@ -20,7 +20,7 @@ from ..core.settle import Outcome
 from ..core.states import HandOverState, RunState
 from ..runtime.context import RunContext
 from ..runtime.execution import context_of
-from ..runtime.run_journal import done_steps
+from ..runtime.run_outputs import done_steps
 from ..stores.contract import Store
 from ..stores.records import Finish, LogPart, RunRow, StepReport
 

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..core import attention as rules
 from ..core import fleet_attention
-from ..core.attention import Attention, ScheduleHealth
+from ..core.attention import Attention, ranked, summary
 from ..core.cron.zone import Zone
 from ..core.deadline_attention import deadline_at_risk
+from ..core.deadline_forecast import DeadlineForecast
 from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
-from ..core.simulation.deadline_forecast import DeadlineForecast
+from ..core.schedule_attention import OVERDUE, SHADOWED, WITHOUT_RUN, ScheduleHealth, cause
 from ..core.timeparse import floor_second
 from ..runtime.approvals import open_approvals
 from ..stores.contract import Store
@@ -62,7 +62,7 @@ async def status(
     reader = SlotReader(micro // MICRO, pauses)
     rows, is_cut = await _suspects(store, micro // MICRO)
     seen = [row for row in rows if sees is None or sees(row.schedule.job)]
-    own = [found async for health in _healths(store, seen, reader, zone) if (found := rules.cause(health))]
+    own = [found async for health in _healths(store, seen, reader, zone) if (found := cause(health))]
     own += _at_risk((each for each in forecasts if sees is None or sees(each.job)), own, zone)
     has_ticker = any(Role.TICKER in node.roles for node in nodes)
     if not has_ticker:  # one cause, not one for each schedule
@@ -76,10 +76,10 @@ async def status(
         for one in await open_approvals(store)
         if sees is None or sees(one.job)
     ]
-    items = rules.ranked([*fleet, *approvals, *own])
+    items = ranked([*fleet, *approvals, *own])
     schedules = counts.schedules if sees is None else await _number_seen(store, sees)
     return Status(
-        now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,
+        now=micro // MICRO, summary=summary(len(items), schedules), schedules=schedules,
         well=schedules - len(own), count=len(items), items=tuple(items[:limit]),
         more=is_cut or len(items) > limit,
     )  # fmt: skip
@@ -93,10 +93,10 @@ async def _set_back(store: Store, nodes: list[Node], micro: int) -> list[Attenti
 
 async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
     """Schedules that may need somebody, by name; and whether there are more than these."""
-    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN | rules.SHADOWED | LATE)
+    names = await store.insights.ailing(now - _LATELY, WITHOUT_RUN | SHADOWED | LATE)
     found: dict[str, ScheduleRow] = {}
     is_cut = len(names) > _MAX_SCHEDULES
-    filters = [ScheduleFilter(paused=True), ScheduleFilter(due_before=now - rules.OVERDUE)]
+    filters = [ScheduleFilter(paused=True), ScheduleFilter(due_before=now - OVERDUE)]
     for wanted in filters:
         page = await store.insights.schedules(wanted, limit=_BATCH_SIZE)
         found |= {row.schedule.name: row for row in page.items}

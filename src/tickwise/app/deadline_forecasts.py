@@ -7,19 +7,13 @@ most, in a thread of their own, and for a small share of the time however many d
 
 import asyncio
 from collections.abc import Callable, Iterable
-from time import monotonic
 
+from ..clock import monotonic
+from ..core.deadline_forecast import HORIZON, DeadlineForecast, ForecastFacts, ForecastRun
 from ..core.deadlines import next_deadlines
 from ..core.definition import JobDefinition, successes_of_job
 from ..core.model import Pause, Schedule
 from ..core.requirements import LiveWorkers, requirements_of
-from ..core.simulation.deadline_forecast import (
-    HORIZON,
-    DeadlineForecast,
-    ForecastFacts,
-    ForecastRun,
-    forecast_deadlines,
-)
 from ..core.simulation.run_times import RunTime, RunTimes
 from ..core.states import ACTIVE, FAILURES, RunState
 from ..core.timeparse import iso
@@ -71,9 +65,15 @@ async def forecasts_of(store: Store, rows: Iterable[ScheduleRow]) -> tuple[Deadl
         return ()
     near.sort(key=lambda each: each[0])
     facts = await _read_facts(store, [row for _, row in near[:_MAX_SCHEDULES]], now)
-    found = await asyncio.to_thread(forecast_deadlines, facts)
+    found = await asyncio.to_thread(_forecast, facts)
     wanted = {row.schedule.name for _, row in near}
     return tuple(each for each in found if each.schedule in wanted)
+
+
+def _forecast(facts: ForecastFacts) -> list[DeadlineForecast]:
+    from ..core.simulation.deadline_forecast import forecast_deadlines  # noqa: PLC0415  (few need the planner)
+
+    return forecast_deadlines(facts)
 
 
 async def forecast_notes(store: Store, row: ScheduleRow) -> tuple[str, ...]:
@@ -88,8 +88,8 @@ def _next(row: ScheduleRow, now: int) -> int | None:
 
 async def _read_facts(store: Store, rows: Iterable[ScheduleRow], now: int) -> ForecastFacts:
     jobs, schedules = await _read_jobs(store, {row.schedule.job for row in rows})
-    ended = {name: await _runs(store, name, _ENDED) for name in jobs}
-    active = {name: await _runs(store, name, ACTIVE) for name in jobs}
+    ended = {name: await _newest_runs(store, name, _ENDED) for name in jobs}
+    active = {name: await _newest_runs(store, name, ACTIVE) for name in jobs}
     paused = next((each for each in await store.insights.pauses() if each.until is None), None)
     workers = live_workers(await store.insights.nodes(), now * MICRO)
     return ForecastFacts(
@@ -127,7 +127,7 @@ async def _read_jobs(
     return jobs, {name: one for name, one in schedules.items() if one.job in jobs}
 
 
-async def _runs(store: Store, job: str, states: frozenset[RunState]) -> tuple[RunRow, ...]:
+async def _newest_runs(store: Store, job: str, states: frozenset[RunState]) -> tuple[RunRow, ...]:
     return (await store.insights.runs(RunFilter(job=job, states=states), limit=_MAX_RUNS)).items
 
 

@@ -18,7 +18,6 @@ from ..core.definition import (
     Approval,
     Catchup,
     Command,
-    Deadline,
     ForEach,
     HttpCall,
     JobCall,
@@ -44,6 +43,7 @@ from ..core.events import (
     SettledFiles,
     Webhook,
 )
+from ..core.time_limit import Deadline
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"

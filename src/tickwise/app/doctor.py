@@ -1,17 +1,16 @@
 """What is wrong, and the command that repairs it.
 
-A snapshot of the store is read first, of very much only the first pages. Each check is a function of the snapshot
+A snapshot of the store is read first (`doctor_snapshot`). Each check is a function of the snapshot
 and reports at most `_MAX_FINDINGS`: repair those and ask again.
 """
 
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
 from ..core.attention import Severity
@@ -22,42 +21,27 @@ from ..core.errors import TickwiseError
 from ..core.event_inbox import MAX_SECONDS_AHEAD
 from ..core.events import OnEvent, SettledFiles, Webhook, causes_of
 from ..core.reasons import Reason
-from ..core.requirements import LiveWorkers, requirements_of
+from ..core.requirements import requirements_of
 from ..core.states import RunState
 from ..core.timeparse import format_duration, iso
 from ..sources.files import may_watch
 from ..stores.contract import Store, StoreUnavailableError
-from ..stores.records import (
-    MICRO,
-    JobRow,
-    Node,
-    Page,
-    PauseInterval,
-    Role,
-    RunFilter,
-    RunRow,
-    ScheduleFilter,
-    ScheduleRow,
-)
-from ..stores.statistics import Counts
+from ..stores.records import MICRO, Role, RunFilter
 from ..stores.url import hidden
-from .calendars import Calendar, is_stale, stored_calendars
+from .calendars import is_stale
+from .doctor_snapshot import MAX_OVERDUE, MAX_ROWS, StoreSnapshot, take_snapshot
 from .explain_steps import by_whom
 from .overview import unserved_queues
-from .restoration import SetBack, set_backs
-from .sources import FOLDER, DeclaredJobs, orphaned
+from .sources import FOLDER, orphaned
 from .tickwise import AsyncTickwise
-from .worker_advice import is_live, live_workers, start_command, workers_without_room
+from .worker_advice import start_command, workers_without_room
 
-T = TypeVar("T")
 _MAX_SKEW = 2 * MICRO
 _MAX_AHEAD = 60  # seconds (S4)
-_MAX_OVERDUE = 60  # seconds: a pending slot is looked at at least once a minute (S15)
-_MAX_OVERDUE_LEASE = 120 * MICRO  # a reaper would have found it long ago (S42)
 _DAY, _CALENDAR_DAYS = 86_400, 366  # a calendar that ends so soon is reported
+_MAX_FINDINGS, _MAX_NAMES = 20, 3
+_MAX_OVERDUE_LEASE = 120 * MICRO  # a reaper would have found it long ago (S42)
 _LONG_RUN, _TIMES_LONGER = 600 * MICRO, 5
-_PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS, _MAX_NAMES = 1_000, 20, 20, 3
-_QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
 _STORE_UPGRADE = "tickwise store upgrade"
 
 
@@ -71,42 +55,12 @@ class Finding:
     repair: str
 
 
-class _Snapshot(NamedTuple):
-    """What the checks look at."""
-
-    now: int  # microseconds
-    jobs: list[JobRow]
-    schedules: list[ScheduleRow]
-    due: Page[ScheduleRow]  # overdue for a pass
-    queued: list[RunRow]  # the newest of them, and of those that run
-    running: list[RunRow]
-    counts: Counts
-    nodes: list[Node]  # live ones
-    pause: PauseInterval | None
-    own: DeclaredJobs  # of this app
-    secrets: Collection[str]  # names that its settings have
-    event_folders: Sequence[str]  # the same
-    calendars: dict[str, Calendar]
-    set_backs: list[SetBack]
-
-    @property
-    def second(self) -> int:
-        return self.now // MICRO
-
-    @property
-    def workers(self) -> LiveWorkers:
-        return live_workers(self.nodes, self.now)
-
-    def nodes_of(self, role: Role) -> list[Node]:
-        return [node for node in self.nodes if role in node.roles]
-
-
 async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microseconds) -> list[Finding]:
     """Everything that can be found from here; `clock` reads this machine's time."""
     try:
         store = await tickwise.store()
         found = [*await _schema(store), *await _losses(store), *await _skew(store, clock)]
-        snapshot = await _take_snapshot(store, tickwise)
+        snapshot = await take_snapshot(store, tickwise)
         for check in _CHECKS:
             found += islice(check(snapshot), _MAX_FINDINGS)
         return [*found, *[note async for note in _long_runs(store, snapshot)]]
@@ -116,39 +70,6 @@ async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microsecond
         return [Finding("store_unreachable", Severity.ERROR, what, repair)]
     except TickwiseError as error:
         return [Finding("store_unusable", Severity.ERROR, str(error), "tickwise store check")]
-
-
-async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
-    insights, now = store.insights, await store.now()
-    pauses = await insights.pauses()
-    nodes = [node for node in await insights.nodes() if is_live(node, now)]
-    return _Snapshot(
-        now=now,
-        jobs=await _first(lambda after: insights.jobs(after, _PAGE_SIZE)),
-        schedules=await _first(lambda after: insights.schedules(after=after, limit=_PAGE_SIZE)),
-        due=await insights.schedules(ScheduleFilter(due_before=now // MICRO - _MAX_OVERDUE), limit=_PAGE_SIZE),
-        queued=await _first(lambda after: insights.runs(_QUEUED, after, _PAGE_SIZE)),
-        running=await _first(lambda after: insights.runs(_RUNNING, after, _PAGE_SIZE)),
-        counts=await insights.counts(),
-        nodes=nodes,
-        pause=next((pause for pause in pauses if pause.until is None), None),
-        own=tickwise.declared,
-        secrets=tickwise.settings.secrets,
-        event_folders=tickwise.settings.event_folders,
-        calendars=await stored_calendars(store),
-        set_backs=await set_backs(store, nodes, now - _DAY * MICRO),
-    )
-
-
-async def _first(read: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
-    found: list[T] = []
-    after: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await read(after)
-        found, after = [*found, *page.items], page.after
-        if after is None:
-            break
-    return found
 
 
 async def _schema(store: Store) -> list[Finding]:
@@ -184,7 +105,7 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES]) + (" …" if len(names) > _MAX_NAMES else "")
 
 
-def _unwatched(snapshot: _Snapshot) -> Iterator[Finding]:
+def _unwatched(snapshot: StoreSnapshot) -> Iterator[Finding]:
     due = snapshot.due.items
     number = f"{len(due)}{' or more' if snapshot.due.after else ''}"
     names = _first_names([row.schedule.name for row in due])
@@ -200,14 +121,14 @@ def _unwatched(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("overdue", Severity.ERROR, what, f"tickwise why {due[0].schedule.name}")
 
 
-def _failing_claims(snapshot: _Snapshot) -> Iterator[Finding]:
+def _failing_claims(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for node in snapshot.nodes_of(Role.TICKER):
         if node.claims_fail:
             what = f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index meanwhile"
             yield Finding("claims_fail", Severity.ERROR, what, "tickwise store check")
 
 
-def _set_back(snapshot: _Snapshot) -> Iterator[Finding]:
+def _set_back(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """A failover that lost commits, or a backup that was restored while nodes lived (S78)."""
     for each in snapshot.set_backs:
         since = iso(each.since // MICRO) if each.since else f"before {each.host} started"
@@ -218,7 +139,7 @@ def _set_back(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("set_back", Severity.WARNING, what, each.repair)
 
 
-def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
+def _cursors_ahead(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for row in snapshot.schedules:
         ahead = MAX_SECONDS_AHEAD if isinstance(row.schedule.definition.times, OnEvent) else _MAX_AHEAD
         if row.schedule.cursor > snapshot.second + ahead:
@@ -227,7 +148,7 @@ def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("cursor_ahead", Severity.ERROR, what, f"tickwise schedules reset {name}")
 
 
-def _hooks_without_secret(snapshot: _Snapshot) -> Iterator[Finding]:
+def _hooks_without_secret(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Hooks whose calls nobody can sign: each of them is turned away (S70)."""
     for row in snapshot.schedules:
         times = row.schedule.definition.times
@@ -241,7 +162,7 @@ def _hooks_without_secret(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("hook_without_secret", Severity.ERROR, what, repair)
 
 
-def _events_that_never_come(snapshot: _Snapshot) -> Iterator[Finding]:
+def _events_that_never_come(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Files that no node with these settings looks for, and ends of jobs that are not there (S70)."""
     jobs = {row.definition.name for row in snapshot.jobs}
     for row in snapshot.schedules:
@@ -251,20 +172,20 @@ def _events_that_never_come(snapshot: _Snapshot) -> Iterator[Finding]:
             what = f"{name} waits for files in {source.directory}, which is in none of the event_folders"
             repair = f'add to tickwise.toml where a ticker sees it: event_folders = ["{source.directory}"]'
             yield Finding("files_not_watched", Severity.WARNING, what, repair)
-        for job in sorted({*causes_of(times)} - jobs) if len(jobs) < _PAGE_SIZE * _MAX_PAGES else ():
+        for job in sorted({*causes_of(times)} - jobs) if len(jobs) < MAX_ROWS else ():
             what = f"{name} runs when {job} ends, and there is no such job"
             yield Finding(
                 "unknown_cause", Severity.WARNING, what, f"define {job}, or correct the on_event of {name}"
             )
 
 
-def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
+def _lost_wakeups(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Schedules at which no pass would look in time (S15)."""
     for row in snapshot.schedules:
         slot, wake_at, name = row.next_slot, row.wake_at, row.schedule.name
         if slot is None or row.schedule.finished or rest_end(row.schedule.blackouts, snapshot.second):
             continue
-        if wake_at is None or (slot <= snapshot.second and wake_at > snapshot.second + _MAX_OVERDUE):
+        if wake_at is None or (slot <= snapshot.second and wake_at > snapshot.second + MAX_OVERDUE):
             until = "for ever" if wake_at is None else f"until {iso(wake_at)}"
             what = f"{name} sleeps {until}, although its next slot is {iso(slot)}: its wake-up was lost"
             yield Finding(
@@ -272,13 +193,13 @@ def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
             )
 
 
-def _unserved_queues(snapshot: _Snapshot) -> Iterator[Finding]:
+def _unserved_queues(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for queue, number in unserved_queues(snapshot.counts, snapshot.nodes_of(Role.WORKER)):
         what = f"no live worker serves the queue {queue}, where runs wait: {number}"
         yield Finding("queue_unserved", Severity.ERROR, what, start_command(queue))
 
 
-def _held_slots(snapshot: _Snapshot) -> Iterator[Finding]:
+def _held_slots(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Jobs whose slots are held (S47): those together that lack the same worker."""
     workers, found = snapshot.workers, defaultdict[tuple[str, str], list[str]](list)
     waiting = {row.schedule.job for row in snapshot.schedules if row.schedule.held_for_worker}
@@ -292,12 +213,12 @@ def _held_slots(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("slots_held", Severity.ERROR, held, repair)
 
 
-def _no_room(snapshot: _Snapshot) -> Iterator[Finding]:
+def _no_room(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for _, problem in workers_without_room(snapshot.nodes):
         yield Finding("no_room", Severity.WARNING, problem, "tickwise runs list --state running")
 
 
-def _leases_over(snapshot: _Snapshot) -> Iterator[Finding]:
+def _leases_over(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for run in snapshot.running:
         if run.lease_until is not None and run.lease_until < snapshot.now - _MAX_OVERDUE_LEASE:
             what = f"run {run.id} of {run.job} is held by {run.node}, whose lease was over at "
@@ -307,7 +228,7 @@ def _leases_over(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("lease_over", Severity.ERROR, what + iso(run.lease_until // MICRO), repair)
 
 
-def _unserved_runs(snapshot: _Snapshot) -> Iterator[Finding]:
+def _unserved_runs(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Queued runs that no worker of their queue may execute (S46), those of one job together."""
     workers, sources = snapshot.workers, {row.definition.name: row.source for row in snapshot.jobs}
     waiting = {(run.job, run.queue, run.requires) for run in snapshot.queued if run.due_at <= snapshot.now}
@@ -319,7 +240,7 @@ def _unserved_runs(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding(f"unknown_{missing.kind}", Severity.ERROR, what, repair)
 
 
-def _orphans(snapshot: _Snapshot) -> Iterator[Finding]:
+def _orphans(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Jobs that the code of their app no longer declares, and jobs of folders that no longer exist here (S50)."""
     for row in orphaned(snapshot.jobs, snapshot.nodes, snapshot.own):
         what = f"no code declares {row.definition.name} any more: it was written by {row.source}"
@@ -334,7 +255,7 @@ def _orphans(snapshot: _Snapshot) -> Iterator[Finding]:
                 yield Finding("orphaned", Severity.WARNING, what, f"tickwise sources remove {quote(source)}")
 
 
-def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
+def _bad_files(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for node in snapshot.nodes:
         for problem in node.problems:
             file = problem.partition(":")[0]
@@ -343,7 +264,7 @@ def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("bad_definition", Severity.ERROR, f"{node.host}: {problem}", repair)
 
 
-def _adopted(snapshot: _Snapshot) -> Iterator[Finding]:
+def _adopted(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Schedules whose slots are found elsewhere than their definitions say, because a person said so."""
     names = [row.schedule.name for row in snapshot.schedules if row.schedule.ticking is not None]
     if names:
@@ -351,7 +272,7 @@ def _adopted(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("adopted", Severity.NOTE, what, f"tickwise schedules show {names[0]}")
 
 
-def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
+def _undelivered(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for node in snapshot.nodes:
         for problem in node.undelivered:
             channel = problem.partition(":")[0]
@@ -359,7 +280,7 @@ def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("undelivered", Severity.ERROR, what, f"tickwise notify test {channel}")
 
 
-def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
+def _unreadable(snapshot: StoreSnapshot) -> Iterator[Finding]:
     readable = {row.schedule.name: row.schedule for row in snapshot.schedules if not row.unreadable}
     for row in snapshot.jobs:
         lost = [f"its schedule {name} cannot be read" for name in row.schedules if name not in readable]
@@ -370,7 +291,7 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("unreadable", Severity.ERROR, f"{row.definition.name}: {why}", repair)
 
 
-def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
+def _calendars(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Calendars that end within a year, and schedules that have other days than their calendar (S60)."""
     for one in snapshot.calendars.values():
         left = day_number(one.ends) - snapshot.second // _DAY
@@ -392,7 +313,7 @@ _CHECKS = (
 )  # fmt: skip
 
 
-async def _long_runs(store: Store, snapshot: _Snapshot) -> AsyncIterator[Finding]:
+async def _long_runs(store: Store, snapshot: StoreSnapshot) -> AsyncIterator[Finding]:
     """Runs that take much longer than earlier runs of the same job."""
     long = [run for run in snapshot.running if run.started_at and run.started_at < snapshot.now - _LONG_RUN]
     for run in long[:_MAX_FINDINGS]:

@@ -62,10 +62,7 @@ async def drain(
             await ticker.turn()
             await LocalTicker(store, ticker, monotonic, ticking=Ticking.STORE).turn()
             await worker.turn()
-            while worker.busy:
-                await worker.finish_event.wait()
-                worker.finish_event.clear()
-                await worker.finish_turn()
+            await _finish_runs(worker)
             await children.turn()
     finally:
         await worker.close(0)
@@ -73,6 +70,13 @@ async def drain(
         if telemetry:
             await asyncio.to_thread(telemetry.flush)
     return ended
+
+
+async def _finish_runs(worker: Worker) -> None:
+    while worker.busy:
+        await worker.finish_event.wait()
+        worker.finish_event.clear()
+        await worker.finish_turn()
 
 
 async def _queues(store: Store) -> tuple[str, ...]:

@@ -7,19 +7,10 @@ from datetime import datetime
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-from ..core.states import Event
 from ..log import get_logger
 
 _log = get_logger()
 Hook: TypeAlias = Callable[..., Any]
-EVENT_NAMES = {  # of an end that the work on an engine has reported
-    Event.SUCCESS: "succeeded",
-    Event.FAILURE: "failed",
-    Event.RETRY: "failed",
-    Event.SNOOZE: "snoozed",
-    Event.HAND_BACK: "handed_back",
-    Event.CANCEL: "cancelled",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..core.attention import LateSlot
 from ..core.deadlines import LATE
+from ..core.schedule_attention import LateSlot
 from ..stores.contract import Store
 from ..stores.records import DecisionFilter, DecisionRow, ScheduleRow
 

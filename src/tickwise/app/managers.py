@@ -6,19 +6,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypeAlias, Unpack
 
-from ..core.backfill import backfill_slots
-from ..core.change import (
-    Adopted,
-    BackfillAsked,
-    BackfillCancelled,
-    Change,
-    Paused,
-    Rescheduled,
-    Reset,
-    Resumed,
-    SkipAsked,
-    SkipTakenBack,
-)
+from ..core.backfill import BackfillAsked, BackfillCancelled, backfill_slots
+from ..core.change import Adopted, Change, Paused, Rescheduled, Reset, Resumed, SkipAsked, SkipTakenBack
 from ..core.definition import ApprovalAnswer, Overlap, Ticking
 from ..core.errors import ConflictError, InputError, no_such
 from ..core.model import Schedule, ScheduleFacts, Trigger

@@ -16,11 +16,10 @@ from uuid import uuid4
 
 from ..clock import microseconds, monotonic
 from ..config import Settings
-from ..core.payload import clip, first_line
+from ..core.payload import clip
 from ..core.requirements import ALL
 from ..core.settle import Settled
-from ..core.states import RunState
-from ..core.timeparse import iso, to_datetime
+from ..core.timeparse import iso
 from ..log import get_logger
 from ..runtime.child_watch import ChildWatch
 from ..runtime.engines.watcher import EndOfAttempt
@@ -29,6 +28,7 @@ from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import upkeep
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
+from ..runtime.waits import wait_for_all, wait_for_any
 from ..runtime.worker import Worker
 from ..sources.files import FileWatch
 from ..stores.contract import Store
@@ -36,11 +36,12 @@ from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResu
 from .definition_sync import DefinitionSync
 from .event_sources import EventSources
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
-from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
+from .hooks import HookCaller, Hooks
 from .machine_start import MachineStartEvents
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier, notifier_turns
 from .registry import Registry
+from .run_events import RunEvents
 from .sources import OrphanCheck
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
@@ -55,9 +56,6 @@ _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
-_OUTCOME_NAMES = {"handedback": "handed_back"}
-RUN_ENDED = "run ended"  # the event that is logged for an attempt that did not succeed
-_NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet", "waits"})
 
 
 class NodeServices(NamedTuple):
@@ -91,6 +89,7 @@ class NodeProcess:
         self._registry = registry
         self._options = options
         self._hooks = HookCaller(hooks)
+        self._run_events = RunEvents(self._hooks)
         self._failure_log = FailureLog()
         self._passed_at: float | None = None
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
@@ -132,12 +131,14 @@ class NodeProcess:
             self._hooks.call("on_start")
             self.up.set()
             await stop.wait()
-            await asyncio.gather(_wait_all(until_stop), self._workers.close(self.settings.shutdown_grace))
+            await asyncio.gather(
+                wait_for_all(_LAST_TURN_TIMEOUT, until_stop), self._workers.close(self.settings.shutdown_grace)
+            )
         finally:
             stop.set()
             down.set()
             until_down[0].cancel()  # it may wait for a notification for a while
-            await _wait_all([*until_stop, *until_down])
+            await wait_for_all(_LAST_TURN_TIMEOUT, [*until_stop, *until_down])
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
@@ -152,10 +153,7 @@ class NodeProcess:
         A disk that hangs delays the jobs of other sources for `_FOLDER_TIMEOUT` only.
         """
         reading = asyncio.gather(*(read.wait() for read in self._folder_events))
-        ending = asyncio.ensure_future(stop.wait())
-        await asyncio.wait((reading, ending), timeout=_FOLDER_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
-        reading.cancel()
-        ending.cancel()
+        await wait_for_any(_FOLDER_TIMEOUT, reading, stop.wait())
 
     def end_grace(self) -> None:
         """Give running work no more time to end."""
@@ -389,37 +387,14 @@ class NodeProcess:
     def _started(self, lease: Lease) -> None:
         self._is_idle = self._found_no_run = False  # the run may have ended by the next turn
         self._children.started(lease)
-        self._report("started", lease, RunState.RUNNING)
+        self._run_events.started(lease)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         self._children.ended(lease, settled.state)
         self._events.ended(lease.job.name)
-        what = "failed" if settled.error else type(finish.outcome).__name__.lower()
-        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
+        self._run_events.ended(lease, finish, settled)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells
             self._children.ended(end.lease, end.state)
-            self._report(EVENT_NAMES.get(end.event, str(end.event)), end.lease, end.state, end.error)
-
-    def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
-        if what not in _NOT_LOGGED:
-            _log.warning(
-                RUN_ENDED, what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
-                error=first_line(error),
-            )  # fmt: skip
-        if self._hooks.has("on_run"):
-            slot = None if lease.slot is None else to_datetime(lease.slot)
-            event = RunEvent(
-                what=what, run=lease.id, job=lease.job.name, schedule=lease.schedule, slot=slot,
-                attempt=lease.attempt, state=str(state), error=error,
-            )  # fmt: skip
-            self._hooks.call("on_run", event)
-
-
-async def _wait_all(tasks: Sequence["asyncio.Task[None]"]) -> None:
-    """Wait for all of them; a turn that hangs, because the store does not answer, is given up."""
-    _, late = await asyncio.wait(tasks, timeout=_LAST_TURN_TIMEOUT)
-    for task in late:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+            self._run_events.reported(end)

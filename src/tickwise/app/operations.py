@@ -10,10 +10,10 @@ from typing import Any
 
 from ..config import Settings
 from ..core.cron.zone import Zone
+from ..core.deadline_forecast import DeadlineForecast
 from ..core.definition import ApprovalAnswer, JobDefinition
 from ..core.errors import ConflictError
 from ..core.model import Pause
-from ..core.simulation.deadline_forecast import DeadlineForecast
 from ..core.states import RunState
 from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry

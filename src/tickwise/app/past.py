@@ -28,7 +28,7 @@ async def read_past(store: Store, stored: StoredJob, start: int, end: int) -> Pa
     budgets = (one.policy.max_starts for one in schedules)
     most = max(_RUNS_BEFORE, *(budget.count for budget in budgets if budget), 0)
     before = await store.insights.runs(RunFilter(job=name, until=start * MICRO), limit=most)
-    within = [run async for run in _runs(store, RunFilter(job=name, since=start * MICRO, until=end * MICRO))]
+    within = [run async for run in _all_runs(store, RunFilter(job=name, since=start * MICRO, until=end * MICRO))]
     decisions = [row for one in schedules for row in await _decisions(store, one.name, start, end)]
     return Past(
         stored.definition,
@@ -55,7 +55,7 @@ async def _decisions(store: Store, schedule: str, start: int, end: int) -> Seque
     return await all_pages(lambda after: store.insights.decisions(wanted, after, _PAGE))
 
 
-async def _runs(store: Store, wanted: RunFilter) -> AsyncIterator[RunRow]:
+async def _all_runs(store: Store, wanted: RunFilter) -> AsyncIterator[RunRow]:
     read, after = 0, None
     while True:
         page = await store.insights.runs(wanted, after, _PAGE)
@@ -83,7 +83,7 @@ async def _successes(store: Store, stored: StoredJob, start: int, end: int) -> A
             since=since * MICRO,
             until=end * MICRO,
         )
-        async for run in _runs(store, wanted):
+        async for run in _all_runs(store, wanted):
             slot = run.slot if run.schedule else (run.started_at or run.created_at) // MICRO
             if (
                 (after.job or run.schedule in (after.schedule, None))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..core.attention import WITHOUT_RUN
 from ..core.errors import InputError
+from ..core.schedule_attention import WITHOUT_RUN
 from ..core.slot_history import Bins
 from ..core.states import FAILURES
 from ..stores.contract import Store

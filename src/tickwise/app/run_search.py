@@ -18,11 +18,11 @@ from ..core.payload import encode, error_line
 from ..core.run_query import RunQuery, error_pattern, matches, matches_whole, read_query
 from ..core.states import RunState
 from ..stores.contract import Store
+from ..stores.filter_texts import has_label
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, Page, RunFilter, RunRow
 from ..stores.run_groups import group_runs
 from ..stores.statistics import MOST_FREQUENT, ErrorGroup, RunKind
-from ..stores.validation import has_label
 
 _PAGE_SIZE = 1_000
 _MAX_SEARCHED = 10_000  # runs that are looked at here

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import sha256
-from time import monotonic
 from typing import Any
 
+from ..clock import monotonic
 from ..core.errors import InputError, TickwiseError
 from ..core.event_inbox import MAX_DATA
 from ..core.events import OWN_HEADERS, SENDERS, OnEvent, Webhook

@@ -54,6 +54,8 @@ def _decode(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if data.startswith(b"SQLite format 3"):
+            raise InputError(f"{name} is a database: write sqlite:///{name}") from None
         line = data[: error.start].count(b"\n") + 1
         raise InputError(f"{name}:{line}: it is no text in UTF-8") from None
 

@@ -115,9 +115,9 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
 def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> int:
     """The newest slot that this pass is the first to meet, and too late; or the one found before."""
     slot: int | None = newest
-    is_of_events = isinstance(schedule.definition.times, OnEvent)
-    if schedule.definition.policy.grace is not None and not is_of_events:
-        slot = newest_due(schedule, now - schedule.definition.policy.grace - 1)
+    grace = schedule.definition.policy.grace
+    if grace is not None and not isinstance(schedule.definition.times, OnEvent):
+        slot = newest_due(schedule, now - grace - 1)
         judged = max(schedule.last_seen_slot, schedule.cursor)
         return (
             schedule.last_missed_slot if slot is None or slot <= judged else max(slot, schedule.last_missed_slot)

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .backfill import begin_backfill
+from .backfill import BackfillAsked, BackfillCancelled, begin_backfill
 from .blackout import Blackout
 from .blackout_slots import replace_blackouts
 from .catchup import grace_of
 from .cron import Recurrence
 from .cron.recurrences import At
 from .deadlines import redefined_deadlines, with_reliefs
-from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
+from .definition import Catchup, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
 from .event_inbox import EventsReceived, new_inbox, receive, redefined_inbox
 from .events import EventInbox, OnEvent
-from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
+from .model import Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
@@ -125,23 +125,6 @@ class Restored:
     """The store comes from a backup; until this instant the one that was lost decided the slots (S78)."""
 
     until: int
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillAsked:
-    """Slots of [start, end) without a run are to be enqueued (S32)."""
-
-    start: int
-    end: int
-    overlap: Overlap = Overlap.QUEUE
-    most: int = 1_000
-    history_from: int | None = None  # before this, runs may have been removed (S51)
-    again: bool = False  # go before it all the same
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillCancelled:
-    """What it has enqueued stays; the rest is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,13 +340,11 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     """A person's resume overrules `enabled: false`, until the definition enables the schedule (S28)."""
     if change.since is not None:
         return _decided(end_pause(schedule, schedule.paused, change.since, now, run_missed=change.run_missed))
-    pauses = [pause for pause in (schedule.manual_pause, schedule.disabled_pause) if pause]
-    if not pauses:
+    if not (pauses := [pause for pause in (schedule.manual_pause, schedule.disabled_pause) if pause]):
         return ChangeResult((schedule,))
     overruled = Disabled(schedule.disabled.at, overruled=True) if schedule.disabled else None
-    awake = schedule._replace(manual_pause=None, disabled=overruled)
     since = min(pause.at for pause in pauses)
-    awake = awake._replace(failures_from=now)
+    awake = schedule._replace(manual_pause=None, disabled=overruled, failures_from=now)
     return _decided(end_pause(awake, pauses[0], since, now, run_missed=change.run_missed))
 
 
@@ -384,14 +365,7 @@ def _unmark_skip(schedule: Schedule, change: SkipTakenBack, _now: int) -> Change
 
 
 def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> ChangeResult:
-    backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
-    begun = begin_backfill(schedule, backfill, now)
-    if change.history_from is not None and change.start < change.history_from and not change.again:
-        raise InputError(
-            f"runs before {iso(change.history_from)} may have been removed, so those slots could run twice: "
-            "start later, or ask for them again"
-        )
-    return ChangeResult((begun,))
+    return ChangeResult((begin_backfill(schedule, change, now),))
 
 
 def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> ChangeResult:

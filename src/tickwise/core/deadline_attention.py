@@ -2,7 +2,7 @@
 
 from .attention import Attention, Cause, Remedy, Severity, Subject, short_time
 from .cron.zone import Zone
-from .simulation.deadline_forecast import DeadlineForecast
+from .deadline_forecast import DeadlineForecast
 
 LIKELY = 0.5  # from when on a deadline is shown whose definition does not say when to warn
 

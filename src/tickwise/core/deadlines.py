@@ -18,18 +18,12 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
-from .definition import Deadline, Kind, ScheduleDefinition, TimeLimit
-from .model import (
-    DeadlineState,
-    DeadlineWatch,
-    Decision,
-    Relief,
-    RunProgress,
-    Schedule,
-)
+from .definition import Kind, ScheduleDefinition
+from .model import DeadlineState, DeadlineWatch, Decision, Relief, RunProgress, Schedule
 from .reasons import Reason
 from .slots import next_slot
 from .states import ACTIVE, RunState
+from .time_limit import Deadline, TimeLimit
 from .timeparse import floor_second
 
 LATE = frozenset({Reason.LATE_START, Reason.LATE_FINISH})

@@ -22,7 +22,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from .change import Added, BackfillAsked, Change, Deleted, Resumed, Switched, Updated, apply_change
+from .backfill import BackfillAsked
+from .change import Added, Change, Deleted, Resumed, Switched, Updated, apply_change
 from .cron import Recurrence
 from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy
 from .event_inbox import EventsReceived

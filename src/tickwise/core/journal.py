@@ -24,11 +24,11 @@ _HOUR = 3_600
 class Journal:
     """The decisions of one schedule in one pass."""
 
-    __slots__ = ("_times", "_told", "open")
+    __slots__ = ("_schedule", "_told", "open")
 
     def __init__(self, schedule: Schedule) -> None:
         self.open = schedule.records
-        self._times = slot_times(schedule)
+        self._schedule = schedule
         self._told: dict[tuple[str, Reason, int], Decision] = {}
 
     @property
@@ -50,7 +50,7 @@ class Journal:
     def _continues(self, known: Decision, new: Decision) -> bool:
         if known.reason is not new.reason:
             return False
-        if not new.waits and self._times.after(known.last) != new.first:
+        if not new.waits and slot_times(self._schedule).after(known.last) != new.first:
             return False
         told_now = known.identity in self._told
         return known.first // _HOUR == new.first // _HOUR or (told_now and known.detail == new.detail)

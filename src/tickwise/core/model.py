@@ -245,7 +245,8 @@ class Schedule(NamedTuple):
     @property
     def rests(self) -> bool:
         """Whether no slot of it is decided: it is paused or deleted."""
-        return self.paused is not None or self.deleted_at is not None
+        by_definition = self.disabled is not None and not self.disabled.overruled
+        return by_definition or self.manual_pause is not None or self.deleted_at is not None
 
     @property
     def disabled_pause(self) -> Pause | None:

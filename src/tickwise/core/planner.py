@@ -54,7 +54,7 @@ def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
     jobs: dict[str, list[Schedule]] = defaultdict(list)
     for schedule in due:
         jobs[schedule.definition.job].append(schedule)
-    return _merge([_plan_job(now, jobs[job], facts) for job in sorted(jobs)])
+    return _merge([planned for job in sorted(jobs) for planned in _plan_job(now, jobs[job], facts)])
 
 
 def _merge(plans: Sequence[TickPlan]) -> TickPlan:
@@ -79,21 +79,21 @@ def starts_in_order(starts: Sequence[Start]) -> tuple[Start, ...]:
     return tuple(start for _, start in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _plan_job(now: int, schedules: Sequence[Schedule], facts: Facts) -> TickPlan:
+def _plan_job(now: int, schedules: Sequence[Schedule], facts: Facts) -> list[TickPlan]:
     """The schedules of a job, decided. One that cannot be planned never holds up the others (S20)."""
     job = facts.jobs.get(schedules[0].definition.job, _NO_JOB_FACTS)
     try:
         if len(schedules) == 1:
             own = facts.schedules.get(schedules[0].definition.name, _NO_FACTS)
             if short := plan_simple(now, schedules[0], job, own):
-                return short
+                return [short]
         return _JobPass(now, schedules, job, facts).plan()
     except Exception as error:  # noqa: BLE001  (whatever it is, it is this schedule's own)
         bad = {s.name: problem for s in schedules if (problem := _problem(now, s, job, facts))}
         bad = bad or {s.name: _error_text(error) for s in schedules}
         aside = [_set_aside(now, s, bad[s.name]) for s in schedules if s.name in bad]
         sound = [s for s in schedules if s.name not in bad]
-        return _merge([*aside, _plan_job(now, sound, facts)] if sound else aside)
+        return [*aside, *(_plan_job(now, sound, facts) if sound else ())]
 
 
 def _problem(now: int, schedule: Schedule, job: JobFacts, facts: Facts) -> str:
@@ -135,7 +135,7 @@ class _JobPass:
             for s in sorted(schedules, key=lambda s: s.name)
         ]
 
-    def plan(self) -> TickPlan:
+    def plan(self) -> list[TickPlan]:
         stop = last_stop((each.schedule for each in self.passes), self.now)
         for each in self.passes:
             each.filter_backlog(held(each.schedule, self.job, self.now + LONGEST_SLEEP), stop)
@@ -144,7 +144,7 @@ class _JobPass:
             each.apply(pending, verdict)
         for each in self.passes:
             each.continue_backfill(holders)
-        return _merge([each.plan() for each in self.passes])
+        return [each.plan() for each in self.passes]
 
     def _verdicts(self) -> tuple[list[_Judged], list[Holder]]:
         """All verdicts, in time order. Catch-up under way holds stop and restart back (S22)."""
@@ -182,7 +182,7 @@ class _JobPass:
 
     def _verdict(self, each: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
         schedule, policy = each.schedule, each.schedule.definition.policy
-        if schedule.is_shadowed(pending.slot):
+        if policy.shadow and schedule.is_shadowed(pending.slot):
             return Skip(Reason.SHADOW)
         if each.kind is Kind.STOP:
             return stop(holders)
@@ -196,7 +196,8 @@ class _JobPass:
                 held_up = dependencies(schedule, pending, following, self.facts.successes, self.now)
                 if held_up:
                     return held_up
-            if spent := over_budget(schedule, made - schedule.runs_made, self.now):
+            budget = policy.max_starts
+            if budget and (spent := over_budget(schedule, budget, made - schedule.runs_made, self.now)):
                 return spent
         return overlap(schedule, holders, missed=pending.missed)
 

@@ -84,9 +84,9 @@ def last_stop(schedules: Iterable[Schedule], now: int) -> int | None:
 
     One at or before the cursor was decided, unless times of an older definition were: those name it no more.
     """
-    awake = [s for s in schedules if not s.rests and rest_end(s.blackouts, now) is None]
-    stops = [s for s in awake if s.definition.kind is Kind.STOP]
-    passed = [(stop, slot) for stop in stops if (slot := newest_due(stop, now)) is not None]
+    stops = [s for s in schedules if s.definition.kind is Kind.STOP]
+    awake = [s for s in stops if not s.rests and rest_end(s.blackouts, now) is None]
+    passed = [(stop, slot) for stop in awake if (slot := newest_due(stop, now)) is not None]
     return max((slot for stop, slot in passed if slot > min(stop.cursor, stop.edited_at)), default=None)
 
 

@@ -163,21 +163,27 @@ class SchedulePass:
         return True
 
     def plan(self) -> TickPlan:
-        after = self._after()
+        after, judge_at = self._after(), None
+        if after.definition.policy.deadline:
+            after, judge_at = self._judge_deadlines(after)
+        planned = self._planned(after, judge_at)
+        return TickPlan(tuple(self.starts), tuple(self.cancels), tuple(self._journal.decisions), (planned,))
+
+    def _judge_deadlines(self, after: Schedule) -> tuple[Schedule, int | None]:
+        """The schedule with its deadlines judged by all that the pass decides, and when to judge the next."""
         judged = judge(self._before, after, self._told, self.own.progress, self.now)
         for missed in judged.missed:
             self._journal.tell(missed)
         self.cancels += [PlannedCancel(run, after.name, slot, error) for run, slot, error in judged.overdue]
-        planned = self._planned(after._replace(records=self._journal.open, deadlines=judged.state), judged.look_at)
-        return TickPlan(tuple(self.starts), tuple(self.cancels), tuple(self._journal.decisions), (planned,))
+        return after._replace(records=self._journal.open, deadlines=judged.state), judged.look_at
 
     def _after(self) -> Schedule:
         """The schedule with all that is decided of its slots."""
         work, cursor = self._work, self._cursor
-        made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
-        inbox = with_decided(work._replace(cursor=cursor), self.now) if any(work.inbox) else work.inbox
+        made = len([start for start in self.starts if start.trigger is not Trigger.BACKFILL])
+        waits_or_known = work.inbox.pending or work.inbox.decided
         return work._replace(
-            inbox=inbox,
+            inbox=with_decided(work._replace(cursor=cursor), self.now) if waits_or_known else work.inbox,
             cursor=cursor,
             last_seen_slot=max(work.last_seen_slot, self._newest or work.last_seen_slot),
             last_missed_slot=max(work.last_missed_slot, self._missed_to),
@@ -186,6 +192,7 @@ class SchedulePass:
             runs_made=work.runs_made + made,
             recent_starts=starts_to_remember(work, made, self.now),
             deferral=self._deferral,
+            records=self._journal.open,
         )
 
     def _planned(self, after: Schedule, judge_at: int | None) -> Planned:

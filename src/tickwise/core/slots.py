@@ -16,8 +16,10 @@ from .timeparse import iso
 
 
 def slot_times(schedule: Schedule) -> Recurrence | EventSlots:
-    """What names its slots: its definition or, of an event job, the events that wait (S71)."""
+    """What names its slots: its definition or, of an event job, the events that wait, if any do (S71)."""
     times = schedule.definition.times
+    if not schedule.inbox.pending:
+        return times
     return pending_slots(times, schedule.inbox) if isinstance(times, OnEvent) else times
 
 
@@ -29,10 +31,10 @@ def recorded_times(schedule: Schedule) -> Recurrence | EventSlots:
 
 def due_until(schedule: Schedule, now: int) -> int:
     """Up to which second its slots may be due by now: those of single events may lie ahead."""
-    times = schedule.definition.times
-    if not isinstance(times, OnEvent) or not schedule.inbox.pending or not is_due_at_once(times):
+    times, pending = schedule.definition.times, schedule.inbox.pending
+    if not pending or not isinstance(times, OnEvent) or not is_due_at_once(times):
         return now
-    return max(now, schedule.inbox.pending[-1].slot)
+    return max(now, pending[-1].slot)
 
 
 def received_until(schedule: Schedule, now: int) -> int:

@@ -13,11 +13,8 @@ from .reasons import Reason
 from .timeparse import format_duration, iso
 
 
-def over_budget(schedule: Schedule, started_now: int, now: int) -> Skip | Wait | None:
+def over_budget(schedule: Schedule, budget: StartBudget, started_now: int, now: int) -> Skip | Wait | None:
     """Whether there is no room for one more run, beside those that this pass has started."""
-    budget = schedule.definition.policy.max_starts
-    if budget is None:
-        return None
     free_at = room_at(budget, (*schedule.recent_starts, *[now] * started_now))
     if free_at is None or free_at <= now:
         return None

@@ -10,13 +10,14 @@ thread sends what was published, and tries again while the store does not answer
 from collections.abc import Mapping
 from queue import Full, Queue
 from threading import Thread
-from time import monotonic, sleep
+from time import sleep
 from typing import Any, NamedTuple
 
 from celery import Celery, beat, signals
 from celery.utils.log import get_logger
 
 from ..app.sync import Tickwise
+from ..clock import monotonic
 from ..core.errors import InputError
 from ..importers.beat_schedule import job_name
 from ..stores.contract import StoreUnavailableError

@@ -20,6 +20,7 @@ from .wall_clock import CRONITER, read_fields
 _PRESETS = {"@quarterly": "0 0 1 */3 *"}
 _NONE = {None, "None", "@once", "@continuous"}
 _DAG_FIELDS = ("schedule", "schedule_interval", "timetable")
+_CRON_TIMETABLES = {"CronTriggerTimetable", "CronDataIntervalTimetable"}
 _UNITS = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _NOTES = (
     "Airflow starts a run at the end of its interval; the slot here is the time of the start",
@@ -31,6 +32,7 @@ class _Dag(NamedTuple):
     name: str
     line: int
     arguments: dict[str, ast.expr]
+    zones: Mapping[str, str]  # of the file, by the names of its variables
 
 
 def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
@@ -60,6 +62,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
 def _dags(tree: ast.Module) -> Iterator[_Dag]:
     """Calls of DAG(…), and functions below @dag."""
     decorators = set()
+    zones = dict(_zones(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
@@ -67,10 +70,30 @@ def _dags(tree: ast.Module) -> Iterator[_Dag]:
                 if _name_of(call.func if call else decorator) == "dag":
                     decorators.add(id(call))
                     arguments = _arguments(call) if call else {}
-                    yield _Dag(_text(arguments.get("dag_id")) or node.name, node.lineno, arguments)
+                    yield _Dag(_text(arguments.get("dag_id")) or node.name, node.lineno, arguments, zones)
         elif isinstance(node, ast.Call) and id(node) not in decorators and _name_of(node.func) == "DAG":
             arguments = _arguments(node)
-            yield _Dag(_text(arguments.get("dag_id")) or "dag", node.lineno, arguments)
+            yield _Dag(_text(arguments.get("dag_id")) or "dag", node.lineno, arguments, zones)
+
+
+def _zones(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The variables of a file that hold a zone: `tz = pendulum.timezone("Europe/Berlin")`, or its name."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            where = _zone_name(node.value, {})
+            if where is not None:
+                yield node.targets[0].id, where
+
+
+def _zone_name(node: ast.expr | None, zones: Mapping[str, str]) -> str | None:
+    """The zone that an expression names, as far as it is written in the file."""
+    if isinstance(node, ast.Name):
+        return zones.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return "UTC" if node.attr in {"utc", "UTC"} else None
+    if isinstance(node, ast.Call) and _name_of(node.func) in {"timezone", "Timezone", "ZoneInfo", "gettz"}:
+        node = node.args[0] if node.args else None
+    return _text(node)
 
 
 def _name_of(node: ast.expr) -> str:
@@ -88,9 +111,14 @@ def _text(node: ast.expr | None) -> str | None:
 
 def _job_of_dag(dag: _Dag, place: str, names: JobNames) -> ImportedJob:
     notes: list[str] = []
-    where, begins = _start(dag.arguments.get("start_date"), notes)
+    where, begins = _start(dag.arguments.get("start_date"), dag.zones, notes)
     given = next((dag.arguments[key] for key in _DAG_FIELDS if key in dag.arguments), None)
-    when, schedule, rules = _read_schedule(given, where)
+    if (timetable := _cron_timetable(given)) is not None:
+        given, where = timetable.args[0], _timetable_zone(timetable, dag.zones)
+    when, schedule, rules = _read_schedule(given, where or "UTC")
+    if where is None and rules is not None:
+        rules = UnknownTimes("the zone of its start_date is computed")
+    where = where or "UTC"
     fields: dict[str, Any] = {}
     if description := _text(dag.arguments.get("description")):
         fields["description"] = description
@@ -117,6 +145,20 @@ def _job_of_dag(dag: _Dag, place: str, names: JobNames) -> ImportedJob:
         else:
             notes.append("dagrun_timeout is computed: write `timeout`")
     return ImportedJob(name=names.take(dag.name), fields=fields, place=place, when=when, notes=notes, rules=rules)
+
+
+def _cron_timetable(given: ast.expr | None) -> ast.Call | None:
+    """`CronTriggerTimetable("0 3 * * *", timezone=…)`, which names cron text."""
+    is_one = isinstance(given, ast.Call) and _name_of(given.func) in _CRON_TIMETABLES
+    return given if is_one and isinstance(given, ast.Call) and given.args else None
+
+
+def _timetable_zone(timetable: ast.Call, zones: Mapping[str, str]) -> str:
+    named = {keyword.arg: keyword.value for keyword in timetable.keywords}
+    where = _zone_name(named.get("timezone", timetable.args[1] if timetable.args[1:] else None), zones)
+    if where is None:
+        raise InputError(f"the zone of its timetable is computed: {ast.unparse(timetable)[:60]}")
+    return where
 
 
 def _limits(most: Any, catchup: str) -> dict[str, Any]:
@@ -168,20 +210,18 @@ def _duration(node: ast.expr) -> int | None:
     return seconds if 0 < seconds <= 366 * 86_400 else None
 
 
-def _start(node: ast.expr | None, notes: list[str]) -> tuple[str, date | None]:
-    """The zone of a DAG, which is that of its start_date, and the day."""
+def _start(node: ast.expr | None, zones: Mapping[str, str], notes: list[str]) -> tuple[str | None, date | None]:
+    """The zone of a DAG, which is that of its start_date, or none if it is computed; and the day."""
     if not isinstance(node, ast.Call):
         if node is not None:
             notes.append("start_date is computed: its zone is taken for UTC")
-        return "UTC", None
+        return "UTC" if node is None else None, None
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     tz = named.get("tz", named.get("tzinfo"))
-    where = _text(tz)
-    if where is None and isinstance(tz, ast.Call) and tz.args:
-        where = _text(tz.args[0])
+    where = "UTC" if tz is None else _zone_name(tz, zones)
     if tz is not None and where is None:
         notes.append(f"the zone of start_date is computed: {ast.unparse(tz)[:60]}; UTC is taken for it")
-    return where or "UTC", _date(node)
+    return where, _date(node)
 
 
 def _date(node: ast.expr) -> date | None:

@@ -16,7 +16,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from ..core.errors import InputError
 from ..core.timeparse import format_duration
 from .apscheduler_fields import cron_text
-from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
+from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused, RulesUnavailableError, refuse
 
 ORIGIN = BaseScheduler
 _MAX_DELAY = 100 * 366 * 86_400
@@ -31,8 +31,8 @@ def read(scheduler: BaseScheduler, options: ReadOptions) -> Imported:
     for job in scheduler.get_jobs():
         try:
             jobs.append(_job_of_scheduled(scheduler, job, names))
-        except InputError as error:
-            refused.append(Refused("scheduler", str(job.name), str(error).split("\n", 1)[0]))
+        except Exception as error:  # noqa: BLE001  (a store may hold any object)
+            refused.append(refuse("scheduler", job.name, error))
     return Imported(scheduler="APScheduler", jobs=jobs, refused=refused)
 
 
@@ -112,9 +112,8 @@ def _read_action(job: Job, notes: list[str]) -> dict[str, Any]:
     if job.args:
         notes.append(f"the positional arguments {job.args!r:.60}: write them in `params` by name")
     try:
-        json.dumps(job.kwargs)
-        if job.kwargs:
-            fields["params"] = dict(job.kwargs)
+        if kwargs := json.loads(json.dumps(job.kwargs, allow_nan=False)):
+            fields["params"] = kwargs
     except (TypeError, ValueError):
         notes.append("its kwargs are no JSON: write `params`")
     return fields
@@ -133,6 +132,12 @@ class TriggerRules:
     trigger: Any
 
     def fires(self, start: int, end: int) -> Iterator[int]:
+        try:
+            yield from self._fires(start, end)
+        except Exception as error:  # noqa: BLE001  (a trigger may have been changed in any way)
+            raise RulesUnavailableError(f"APScheduler's trigger fails: {type(error).__name__}") from None
+
+    def _fires(self, start: int, end: int) -> Iterator[int]:
         asked = copy(self.trigger)
         if getattr(asked, "jitter", None):
             asked.jitter = None

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from ..core.cron.zone import zone
 from ..core.errors import InputError
 from ..core.timeparse import format_duration
-from .apscheduler_fields import FIELDS, all_fields, cron_text
+from .apscheduler_fields import FIELDS, all_fields, cron_text, name_weekdays, waiting_overlap
+from .apscheduler_rules import library_rules
 from .model import Imported, ImportedJob, JobNames, OriginRules, ReadOptions, Refused, UnknownTimes
 
 _CALLS = frozenset({"add_job", "scheduled_job", "add_schedule"})
@@ -122,6 +123,8 @@ def _job_of_call(call: _Call, file: _File, place: str, names: JobNames) -> Impor
     notes: list[str] = []
     arguments = call.read_arguments()
     kind, given = _trigger(arguments)
+    if call.is_new and "day_of_week" in given:
+        given["day_of_week"] = ast.Constant(name_weekdays(_literal(given["day_of_week"], "day_of_week")))
     fields, when, rules = _READERS[kind](given, file.where, notes)
     fields |= dict(_policy(arguments, notes, is_new=call.is_new))
     fields |= _action(call.function, arguments, file, notes)
@@ -165,7 +168,7 @@ def _read_cron(
     zone(where)
     fields: dict[str, Any] = {"schedule": cron_text(all_fields(texts)), "timezone": where}
     fields |= _limits(given, notes)
-    return fields, ", ".join(f"{name}={value}" for name, value in texts.items()), _library_rules(texts, where)
+    return fields, ", ".join(f"{name}={value}" for name, value in texts.items()), library_rules(texts, where)
 
 
 def _read_interval(
@@ -221,7 +224,8 @@ def _policy(given: Mapping[str, ast.expr], notes: list[str], *, is_new: bool) ->
     coalesce = given.get("coalesce")
     word = None if coalesce is None else _describe_node(coalesce)
     misses_all = word is not None and (word == "False" or word.endswith("CoalescePolicy.all"))
-    yield "catchup", "all" if misses_all else "once"
+    catchup = "all" if misses_all else "once"
+    yield "catchup", catchup
     grace = given.get("misfire_grace_time")
     if isinstance(grace, ast.Constant) and isinstance(grace.value, int) and 0 < grace.value < 1 << 31:
         yield "grace", format_duration(grace.value)
@@ -229,13 +233,21 @@ def _policy(given: Mapping[str, ast.expr], notes: list[str], *, is_new: bool) ->
         yield "grace", "1s"
     most = given.get("max_instances")
     instances = most.value if isinstance(most, ast.Constant) and isinstance(most.value, int) else 1
-    yield "overlap", "skip" if instances == 1 and not misses_all else "allow"
+    if is_new:
+        yield "overlap", waiting_overlap(catchup, notes)  # max_running_jobs is 1 unless its task says more
+    else:
+        yield "overlap", "skip" if instances == 1 and not misses_all else "allow"
     if instances > 1:
         yield "max_active_runs", min(instances, 1_000)
     if "paused" in given and _describe_node(given["paused"]) == "True":
         yield "enabled", False
-    left = (name for name in ("max_jitter", "next_run_time") if name in given)
-    notes += [f"{name}={ast.unparse(given[name])[:60]}" for name in left]
+    spread = given.get("max_jitter")
+    if isinstance(spread, ast.Constant) and isinstance(spread.value, int) and 0 < spread.value < 1 << 31:
+        yield "jitter", format_duration(spread.value)
+    elif spread is not None:
+        notes.append(f"max_jitter={ast.unparse(spread)[:60]}: write `jitter`")
+    if "next_run_time" in given:
+        notes.append(f"next_run_time={ast.unparse(given['next_run_time'])[:60]}")
 
 
 def _action(
@@ -279,18 +291,6 @@ def _target(function: ast.expr | None, file: _File) -> str | None:
         module = file.imports.get(ast.unparse(function.value), "").replace(":", ".")
         return f"{module}:{function.attr}" if module else None
     return None
-
-
-def _library_rules(texts: Mapping[str, str], where: str) -> OriginRules:
-    """The library's own trigger, where version 3 is installed."""
-    try:
-        from .apscheduler import trigger_rules  # noqa: PLC0415  (it needs the library)
-    except ImportError:
-        return UnknownTimes("APScheduler 3 is not installed here")
-    try:
-        return trigger_rules(texts, where)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"APScheduler refuses it: {error}") from None
 
 
 def _literal(node: ast.expr, name: str) -> str:

@@ -1,6 +1,7 @@
 """The fields of APScheduler's cron triggers, of both its versions, as a cron text.
 
-Its weekdays count from Monday. A field that is not given is `*` if a coarser one is, else its lowest value.
+Version 3 counts weekdays from Monday, version 4 from Sunday. A field that is not given is `*` if a coarser one is,
+else its lowest value.
 """
 
 import re
@@ -13,6 +14,10 @@ _LOWEST = dict(zip(FIELDS, ("*", "1", "1", "*", "*", "0", "0", "0"), strict=True
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NTH = {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5}
 _DAY = r"mon|tue|wed|thu|fri|sat|sun|[0-6]"
+_DAY_OF_4 = _DAY.replace("[0-6]", "[0-7]")
+_SPAN_OF_4 = re.compile(
+    rf"(?:\*|(?P<first>{_DAY_OF_4})(?:-(?P<last>{_DAY_OF_4}))?)(?:/(?P<step>[1-9]\d?))?", re.ASCII
+)
 _SPAN = re.compile(rf"(?:\*|(?P<first>{_DAY})(?:-(?P<last>{_DAY}))?)(?:/(?P<step>[1-9]\d?))?")
 
 
@@ -20,6 +25,28 @@ def all_fields(given: Mapping[str, str]) -> dict[str, str]:
     """All fields, where only some are given."""
     finest = max((FIELDS.index(name) for name in given), default=len(FIELDS))
     return {name: given.get(name, "*" if FIELDS.index(name) < finest else _LOWEST[name]) for name in FIELDS}
+
+
+def name_weekdays(field: str) -> str:
+    """A `day_of_week` of version 4 by names: its numbers count from Sunday, and a span may pass it."""
+    return ",".join(",".join(_span_names(text.strip())) for text in field.lower().split(","))
+
+
+def _span_names(text: str) -> list[str]:
+    found = _SPAN_OF_4.fullmatch(text)
+    if found is None:
+        raise InputError(f"its day_of_week {text[:20]!r} cannot be read")
+    if found["step"] and found["first"]:
+        raise InputError(f"its day_of_week {text!r}: APScheduler 4 leaves out the step; write its weekdays")
+    if not found["first"]:
+        return [text]
+    first = _weekday_of_4(found["first"])
+    last = _weekday_of_4(found["last"]) if found["last"] else first
+    return [_WEEKDAYS[day % 7] for day in range(first, last + 1 if last >= first else last + 8)]
+
+
+def _weekday_of_4(day: str) -> int:
+    return (int(day) - 1) % 7 if day.isdigit() else _WEEKDAYS.index(day)
 
 
 def cron_text(fields: Mapping[str, str]) -> str:
@@ -72,3 +99,11 @@ def _weekday_names(field: str) -> str:
 
 def _weekday_number(day: str) -> int:
     return int(day) if day.isdigit() else _WEEKDAYS.index(day)
+
+
+def waiting_overlap(catchup: str, notes: list[str]) -> str:
+    """The `overlap` of a task of version 4 that runs once at a time: what becomes due meanwhile waits."""
+    if catchup == "all":
+        return "queue"
+    notes.append("while a run goes on, APScheduler lets each later one wait; here the newest of them waits")
+    return "latest"

@@ -9,7 +9,7 @@ an error.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from hashlib import blake2b
 from typing import Any
 
@@ -17,6 +17,7 @@ from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import crontab, schedule, solar
 
+from ..clock import now
 from ..core.cron import parse
 from ..core.definition import NAME
 from ..core.errors import InputError
@@ -114,10 +115,10 @@ def _zone_of(times: crontab, app: Celery) -> str:
     """The zone of an entry: a `nowfun` may tell the time in one of its own, else it is the app's."""
     where = app.timezone
     if times.nowfun is not None:
-        now = times.nowfun()
-        if now.tzinfo is None or abs(now - datetime.now(UTC)) > _MAX_CLOCK_ERROR:
+        told = times.nowfun()
+        if told.tzinfo is None or abs(told - now()) > _MAX_CLOCK_ERROR:
             raise InputError("its nowfun does not tell the time; set app.conf.timezone instead")
-        where = now.tzinfo
+        where = told.tzinfo
     name = "UTC" if where is UTC else getattr(where, "key", None)
     if name is None:
         raise InputError(

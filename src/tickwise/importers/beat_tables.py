@@ -16,7 +16,18 @@ from ..core.errors import InputError
 from ..core.timeparse import floor_second, iso
 from .beat_schedule import job_name, read_times
 from .celery_beat import CeleryRules
-from .model import Imported, ImportedJob, JobNames, OriginRules, ReadOptions, Refused, UnknownTimes
+from .model import (
+    BoundedRules,
+    Imported,
+    ImportedJob,
+    JobNames,
+    OriginRules,
+    ReadOptions,
+    Refused,
+    UnknownTimes,
+    refuse,
+    short_text,
+)
 
 _NOTES = (
     "each job publishes its task with the program celery",
@@ -45,11 +56,11 @@ def read(tables: BeatTables, options: ReadOptions) -> Imported:
     refused: list[Refused] = []
     names = JobNames()
     for task in tables.tasks:
-        place = f"{tables.name}: {task['name']}"
+        place = f"{tables.name}: {short_text(task['name'])}"
         try:
             jobs.append(_job_of_task(tables, task, place, names))
-        except (InputError, ValueError) as error:
-            refused.append(Refused(place, str(task["task"]), str(error).split("\n", 1)[0]))
+        except Exception as error:  # noqa: BLE001  (a database may hold any value)
+            refused.append(refuse(place, task["task"], error))
     app = (
         () if tables.app else ("write your Celery app in place of APP, or name the settings of Django as SOURCE",)
     )
@@ -58,6 +69,9 @@ def read(tables: BeatTables, options: ReadOptions) -> Imported:
 
 def _job_of_task(tables: BeatTables, task: Mapping[str, Any], place: str, names: JobNames) -> ImportedJob:
     times, rules, when = _read_times_of(task)
+    if task["clocked_time"] is None:
+        first, expires = (_bound_second(task[name]) for name in ("start_time", "expires"))
+        rules = BoundedRules(rules, first, None if expires is None else expires - 1)
     fields: dict[str, Any] = {"schedule": times, "catchup": "once", "overlap": "allow"}
     fields |= dict(_bounds(task))
     if task["description"]:
@@ -158,6 +172,10 @@ def _notes_of(task: Mapping[str, Any]) -> Iterator[str]:
     if task["last_run_at"] is not None:
         last = iso(_utc_second(task["last_run_at"]))
         yield f"beat ran it last at {last}: a new schedule begins with its next time"
+
+
+def _bound_second(value: Any) -> int | None:
+    return None if value is None else _utc_second(value)
 
 
 def _utc_second(value: Any) -> int:

@@ -12,7 +12,7 @@ from celery.beat import ScheduleEntry
 from celery.schedules import crontab
 
 from ..core.errors import InputError
-from .beat_schedule import job_name, read_entries
+from .beat_schedule import job_name, read_times
 from .model import (
     Imported,
     ImportedJob,
@@ -22,6 +22,7 @@ from .model import (
     Refused,
     RulesUnavailableError,
     UnknownTimes,
+    refuse,
 )
 
 ORIGIN = Celery
@@ -39,17 +40,24 @@ def read(app: Celery, options: ReadOptions) -> Imported:
     refused: list[Refused] = []
     names = JobNames()
     main = app.main or "proj"
-    for name, entry in app.conf.beat_schedule.items():
+    for name, entry in _entries(app).items():
         try:
             jobs.append(_job_of_beat(app, str(name), dict(entry), main, names))
-        except (InputError, KeyError, TypeError, ValueError) as error:
-            refused.append(Refused(main, str(name), str(error).rsplit("\n  ", 1)[-1]))
+        except Exception as error:  # noqa: BLE001  (a module may put any object there)
+            refused.append(refuse(main, name, error))
     return Imported(scheduler="Celery beat", jobs=jobs, refused=refused, notes=_NOTES if jobs else ())
+
+
+def _entries(app: Celery) -> Mapping[Any, Any]:
+    entries = app.conf.beat_schedule
+    if not isinstance(entries, Mapping):
+        raise InputError(f"beat_schedule of {app.main or 'the app'} is a {type(entries).__name__} and no dict")
+    return entries
 
 
 def _job_of_beat(app: Celery, name: str, entry: Mapping[str, Any], main: str, names: JobNames) -> ImportedJob:
     read_entry = ScheduleEntry(name=name, app=app, **entry)
-    ((_, times),) = read_entries(app, [read_entry]).values()
+    times = read_times(read_entry.schedule, app)
     notes: list[str] = []
     command = ["celery", "-A", main, "call", str(entry["task"])]
     for option, value in (
@@ -94,7 +102,10 @@ class CeleryRules:
         at = datetime.fromtimestamp(start - 1, UTC)
         while True:
             asked.nowfun = lambda now=at: now.astimezone(asked.tz)
-            left = asked.remaining_estimate(at)
+            try:
+                left = asked.remaining_estimate(at)
+            except Exception as error:  # noqa: BLE001  (a crontab may have been changed in any way)
+                raise RulesUnavailableError(f"Celery's crontab fails: {type(error).__name__}") from None
             if left <= timedelta(0):
                 raise RulesUnavailableError("Celery does not say when it fires next")
             at += left

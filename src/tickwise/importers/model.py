@@ -4,6 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from ..core.errors import InputError
+
+_MAX_PROBLEM = 280
+
 
 class RulesUnavailableError(Exception):
     """The old scheduler's rules cannot be asked here, such as when its program is not installed."""
@@ -32,6 +36,24 @@ class UnknownTimes:
     def fires(self, start: int, end: int) -> Iterable[int]:
         del start, end
         raise RulesUnavailableError(self.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRules:
+    """Rules that begin and end: none of their fires lies before the first second or after the last."""
+
+    rules: OriginRules
+    first: int | None
+    last: int | None
+
+    @property
+    def max_fires(self) -> int:
+        return self.rules.max_fires
+
+    def fires(self, start: int, end: int) -> Iterable[int]:
+        first = start if self.first is None else max(start, self.first)
+        last = end if self.last is None else min(end, self.last + 1)
+        return self.rules.fires(first, last) if first < last else ()
 
 
 class CallPlace(NamedTuple):
@@ -65,6 +87,22 @@ class Refused:
     place: str
     text: str
     problem: str
+
+
+def refuse(place: str, entry: object, error: Exception) -> Refused:
+    """An entry that cannot be read: by a rule of the importer, or because of a value that nothing expects."""
+    problem = str(error).strip().split("\n", 1)[0]
+    if not isinstance(error, InputError):
+        problem = f"a value in it cannot be read: {type(error).__name__}{problem and ': '}{problem[:120]}"
+    return Refused(place, short_text(entry), problem[:_MAX_PROBLEM])
+
+
+def short_text(value: object) -> str:
+    """What stands in a message for a value of whatever kind."""
+    try:
+        return str(value)[:80]
+    except Exception:  # noqa: BLE001  (of whatever class the value is)
+        return type(value).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

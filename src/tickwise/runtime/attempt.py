@@ -30,8 +30,8 @@ from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
 from ..core.step_outputs import VARIABLE
-from .approvals import follow_approval
-from .child_runs import follow_child
+from .approval_step import follow_approval
+from .child_step import follow_child
 from .context import RunContext
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script

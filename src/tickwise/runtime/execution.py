@@ -27,7 +27,8 @@ from .executors.log import StepLog
 from .executors.middleware import Middleware
 from .executors.result import AttemptResult, failed
 from .private_values import NO_PRIVATE_VALUES, PrivateValues, private_values
-from .run_journal import RunJournal, done_steps, earlier_steps
+from .run_journal import RunJournal, earlier_steps
+from .run_outputs import done_steps
 from .secret_values import may_have_secrets, redactor_of_run
 from .step_context import Services
 from .telemetry import Telemetry

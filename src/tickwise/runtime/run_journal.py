@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..clock import from_microseconds, microseconds
 from ..core.errors import InputError
-from ..core.payload import clip, decode, to_json
+from ..core.payload import clip, to_json
 from ..core.redaction import Redactor
 from ..core.step_waits import StepWait
 from ..log import get_logger
@@ -27,12 +27,6 @@ _ENDED = frozenset({StepState.FAILED, StepState.SKIPPED})
 _NOT_DONE = frozenset(StepState) - {StepState.SUCCEEDED}
 _MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
 Send: TypeAlias = Callable[[list[StepReport], list[LogPart]], Awaitable[Any]]
-
-
-def done_steps(reports: Iterable[StepReport]) -> dict[str, dict[str, Any]]:
-    """The steps that have succeeded, with what they handed on."""
-    done = (report for report in reports if report.state == StepState.SUCCEEDED)
-    return {report.name: decode(report.outputs) if report.outputs else {} for report in done}
 
 
 def earlier_steps(reports: Iterable[StepReport], attempt: int) -> Earlier:

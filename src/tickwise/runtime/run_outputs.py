@@ -1,12 +1,19 @@
-"""What a whole run hands on to the step of another run that has waited for it (S74)."""
+"""What the steps of a run have handed on, and what the whole run hands on to a step that waits for it (S74)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..core.payload import decode
 from ..core.step_outputs import returned_outputs
 from ..stores.contract import Store
-from ..stores.records import RunRow
-from .run_journal import done_steps
+from ..stores.records import RunRow, StepReport
+from .context import StepState
+
+
+def done_steps(reports: Iterable[StepReport]) -> dict[str, dict[str, Any]]:
+    """The steps that have succeeded, with what they handed on."""
+    done = (report for report in reports if report.state == StepState.SUCCEEDED)
+    return {report.name: decode(report.outputs) if report.outputs else {} for report in done}
 
 
 async def outputs_of(store: Store, run: RunRow) -> Mapping[str, Any]:

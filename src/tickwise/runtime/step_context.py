@@ -8,23 +8,21 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from .. import clock
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.references import SECRET, fill_text
 from ..core.step_waits import StepWait
 from ..core.variables import ORDINARY, passed_variables
+from .approvals import AnswersOfRun
+from .child_runs import ChildRuns
 from .context import RunContext, StepRecord
 from .executors.address import AddressPolicy
 from .executors.log import Sink
 from .executors.timeout import Sleep
 from .private_values import NO_PRIVATE_VALUES, PrivateValues
 from .secret_providers import NO_PROVIDERS, SecretProviders
-
-if TYPE_CHECKING:
-    from .approvals import AnswersOfRun
-    from .child_runs import ChildRuns
 
 _SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 Keep: TypeAlias = Callable[[StepWait], Awaitable[None]]
@@ -63,8 +61,8 @@ class Services:
     log: WriteLog = lambda _step, _stream, _line: None
     allow_commands: bool = False  # whether this run's definition may say what is executed
     flush: Callable[[], Awaitable[None]] = _flush_nothing  # stores what was reported, or raises
-    children: "ChildRuns | None" = None  # starts and finds them; none on an engine
-    answers: "AnswersOfRun | None" = None  # of people to its steps; none on an engine
+    children: ChildRuns | None = None  # starts and finds them; none on an engine
+    answers: AnswersOfRun | None = None  # of people to its steps; none on an engine
     redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
     private: PrivateValues = NO_PRIVATE_VALUES
     providers: SecretProviders = NO_PROVIDERS

@@ -31,6 +31,7 @@ from .completions import CompletionWriter
 from .executors.failure import failure_text
 from .executors.result import AttemptResult, failed
 from .run_executor import RunExecutor
+from .waits import wait_for_any
 
 _log = get_logger()
 _MAX_WAITS = 10  # times that a wait for room is extended while ends are being stored
@@ -388,16 +389,8 @@ class Worker:
         self._closing = True
         if self.busy and grace:
             _log.info("waiting for runs to end", runs=self.busy, up_to=f"{grace:g} s", to_stop_now="Ctrl-C again")
-        await _wait_for_any(grace, self._idle, self._grace_over)
+        await wait_for_any(grace, self._idle.wait(), self._grace_over.wait())
         self._grace_over.set()
         self._stop_all(StopReason.SHUTDOWN)
-        await _wait_for_any(self.options.cancel_grace + self.options.lease, self._idle)  # then the leases expire
+        await wait_for_any(self.options.cancel_grace + self.options.lease, self._idle.wait())  # then leases expire
         await self._execution.close()
-
-
-async def _wait_for_any(seconds: float, *events: asyncio.Event) -> None:
-    """Wait until one of the events is set, up to so many seconds."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()

@@ -10,32 +10,20 @@ another has begun, by the version that was last in force everywhere.
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..core.blackout import Blackout, blackouts_of
-from ..core.change import BlackoutsSet, Change
+from ..core.change import BlackoutsSet
 from ..core.codec import decode_blackouts, encode_blackouts
 from ..core.errors import InputError
 from ..core.model import Schedule
-from .access_contract import Access
-from .insights_contract import Insights
 from .pages import all_pages
+from .parts import ChangeableStore
 from .records import MICRO, JobRow, ScheduleFilter
 
 MAX_BLACKOUTS = 200
 _LIST, _IN_FORCE = "blackouts", "blackouts in force"
 _PAGE_SIZE, _BATCH_SIZE = 1_000, 16
-
-
-class ChangeableStore(Protocol):
-    """What of a store is needed here: the contract of stores builds on this module."""
-
-    insights: Insights
-    access: Access
-
-    async def now(self) -> int: ...
-
-    async def change(self, schedule: str, change: Change) -> Schedule: ...
 
 
 class BlackoutList(NamedTuple):

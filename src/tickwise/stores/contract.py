@@ -36,7 +36,7 @@ made.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.change import Change
 from ..core.definition import JobDefinition, Keep
@@ -67,6 +67,7 @@ from .records import (
     TickRequest,
     TickResult,
 )
+from .schema_contract import Schema
 
 KEEP_ALL = Keep()
 
@@ -79,32 +80,6 @@ class StoreUnavailableError(TickwiseError):
 
 class StatementError(TickwiseError):
     """The store refused a value for what it is; trying again later is of no use."""
-
-
-class Durability(NamedTuple):
-    """How a server is set to keep what it was told, and what its crash may lose; the loss is empty if nothing."""
-
-    settings: str
-    loss: str
-
-
-class Schema(ABC):
-    """Installs and upgrades a store."""
-
-    @abstractmethod
-    async def upgrade(self) -> tuple[str, ...]:
-        """Bring the store to this version, under a lock; the names of the migrations that were applied."""
-
-    @abstractmethod
-    async def check(self, *, thorough: bool = True) -> tuple[str, ...]:
-        """What is wrong with the store, one sentence each; empty if all is well.
-
-        A thorough check reads everything where a file may be damaged, so it takes as long as that is.
-        """
-
-    async def durability(self) -> Durability | None:
-        """What a crash of the server may lose; none if that is up to the store alone, and nothing."""
-        return None
 
 
 class Store(ABC):

@@ -9,16 +9,14 @@ text, and other jobs do not read it.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.cron import Recurrence
 from ..core.definition import JobDefinition, jobs_called, jobs_listened_to
 from ..core.errors import InputError
 from ..core.events import JobEnds, OnEvent, SettledFiles
+from .parts import StoreParts
 from .records import MICRO, ScheduleFilter, ScheduleRow
-
-if TYPE_CHECKING:
-    from .contract import Store
 
 MAX_LISTENERS = 1_000
 _NOTE_AGAIN, _FORGET_AFTER = 3_600, 86_400  # seconds
@@ -29,13 +27,13 @@ def _listens(times: Recurrence) -> bool:
     return isinstance(times, OnEvent) and isinstance(times.source, JobEnds | SettledFiles)
 
 
-async def read_listeners(store: "Store") -> list[ScheduleRow]:
+async def read_listeners(store: StoreParts) -> list[ScheduleRow]:
     """The schedules that listen, as they are now."""
     kept = await store.access.text(_LIST)
     return await _rows(store, json.loads(kept.text)) if kept else []
 
 
-async def note_listeners(store: "Store", job: JobDefinition) -> None:
+async def note_listeners(store: StoreParts, job: JobDefinition) -> None:
     """Note which schedules of a job listen. Refused if the job would start itself again and again."""
     names = [each.name for each in job.schedules if _listens(each.times)]
     while names:
@@ -69,7 +67,7 @@ def _is_noted(known: Mapping[str, Any] | None, mark: Mapping[str, Any]) -> bool:
     return {**known, "noted": mark["noted"]} == mark
 
 
-async def _rows(store: "Store", known: Mapping[str, object]) -> list[ScheduleRow]:
+async def _rows(store: StoreParts, known: Mapping[str, object]) -> list[ScheduleRow]:
     page = await store.insights.schedules(ScheduleFilter(names=frozenset(known)), limit=MAX_LISTENERS)
     return [row for row in page.items if not row.unreadable and _listens(row.schedule.definition.times)]
 

@@ -1,18 +1,16 @@
 """Jobs whose successes a job waits for, whatever made their runs (S35): they must exist, and not wait for it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ..core.definition import JobDefinition, ScheduleDefinition
 from ..core.errors import InputError
+from .parts import StoreParts
 from .records import ScheduleFilter
-
-if TYPE_CHECKING:
-    from .contract import Store
 
 _MAX_SCHEDULES = 1_000  # of a job
 
 
-async def check_needed_jobs(store: "Store", job: JobDefinition) -> None:
+async def check_needed_jobs(store: StoreParts, job: JobDefinition) -> None:
     """Refuse a job that waits for one that is not there, or that waits for it. Most jobs wait for none."""
     wanted = _jobs_of(job.schedules)
     for name in wanted:
@@ -29,5 +27,5 @@ async def check_needed_jobs(store: "Store", job: JobDefinition) -> None:
         wanted = [*{*wanted, *_jobs_of(others)} - seen]
 
 
-def _jobs_of(schedules: "tuple[ScheduleDefinition, ...] | list[ScheduleDefinition]") -> list[str]:
+def _jobs_of(schedules: Iterable[ScheduleDefinition]) -> list[str]:
     return sorted({after.job for schedule in schedules for after in schedule.policy.after if after.job})

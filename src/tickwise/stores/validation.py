@@ -10,9 +10,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 
+from ..core.backfill import BackfillAsked
 from ..core.change import (
     Added,
-    BackfillAsked,
     Change,
     Deleted,
     Paused,
@@ -30,7 +30,6 @@ from ..core.errors import ConflictError, InputError, StaleVersionError, Tickwise
 from ..core.event_inbox import EventsReceived, check_new_events
 from ..core.model import Pause, Trigger
 from ..core.payload import UnreadableText, check_text, clip, decode, encode
-from ..core.run_query import matches
 from ..core.settle import TooLate, Waits
 from ..core.shadow import FireSeen, ShadowAdopted
 from ..core.slot_history import Bins
@@ -364,7 +363,7 @@ def check_limit(limit: QueueLimit) -> None:
             raise InputError(f"{what} of the queue {limit.queue} is {value}: give a number above 0, or none")
 
 
-# Filters: whether anything can match, and what their texts mean in every store.
+# Filters: whether anything can match.
 
 
 def can_match_schedules(wanted: ScheduleFilter) -> bool:
@@ -388,39 +387,3 @@ def can_match_decisions(wanted: DecisionFilter) -> bool:
         if second is not None:
             check_second(second, "a slot")
     return can_exist(wanted.schedule)
-
-
-def run_number_in(wanted: RunFilter) -> int | None:
-    """The text of a filter, if that can be the id of a run."""
-    return int(wanted.text) if wanted.text and is_number(wanted.text) else None
-
-
-def is_part_of_name(text: str, *names: str | None) -> bool:
-    """Whether a text is part of one of these names, in any case."""
-    return any(text.lower() in name.lower() for name in names if name is not None)
-
-
-def like_pattern(text: str | None) -> str | None:
-    """The pattern that `LIKE … ESCAPE '!'` compares with lower-case names, to the same effect."""
-    if text is None:
-        return None
-    plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{plain}%"
-
-
-def star_pattern(text: str | None) -> str | None:
-    """The same for a pattern in which `*` stands for any text."""
-    found = like_pattern(text)
-    return None if found is None else found.replace("*", "%")
-
-
-def has_words(words: tuple[str, ...], id_: str, error: str, *names: str | None) -> bool:
-    """Whether each pattern is part of the error or a name, or is the id."""
-    texts = [error, *(name for name in names if name is not None)]
-    return all(word == id_ or any(matches(word, text) for text in texts) for word in words)
-
-
-def has_label(labels: Mapping[str, str], wanted: str) -> bool:
-    """Whether a job has a label, `key` or `key=value`."""
-    key, given, value = wanted.partition("=")
-    return key in labels and (not given or labels[key] == value)

@@ -83,11 +83,29 @@ def test_a_pipeline_of_the_ordinary_client(redis_database: str) -> None:
     within(redis_database, story)
 
 
+def test_a_key_is_claimed_when_the_pipeline_is_executed(redis_database: str) -> None:
+    """One that is taken gives the run that has it; one that another takes meanwhile is the other's (S48)."""
+
+    async def story(store: RedisStore, client: Any) -> None:
+        async with client.pipeline() as pipeline:
+            new, same = await store.enqueue([Enqueue("a", key="k"), Enqueue("a", key="k")], pipeline)
+            assert (new.new, same.new, same.id) == (True, False, new.id)
+            await pipeline.execute()
+        async with client.pipeline() as pipeline:
+            (known,) = await store.enqueue([Enqueue("a", key="k")], pipeline)
+            assert (known.id, known.new) == (new.id, False)
+            await store.enqueue([Enqueue("a", key="other")], pipeline)
+            (faster,) = await store.enqueue([Enqueue("a", key="other")])
+            await pipeline.execute()
+        assert [run.id for run in await all_runs(store)] == [new.id, faster.id]
+
+    within(redis_database, story)
+
+
 REFUSED: dict[str, tuple[Callable[[Any], Any], Enqueue]] = {
     "pipeline of redis-py": (lambda client: client, Enqueue("a")),
     "transaction=True": (lambda client: client.pipeline(transaction=False), Enqueue("a")),
     "a lane": (lambda client: client.pipeline(), Enqueue("a", Trigger.MANUAL)),
-    "a key": (lambda client: client.pipeline(), Enqueue("a", key="k")),
     "no job 'b'": (lambda client: client.pipeline(), Enqueue("b")),
 }
 

@@ -83,7 +83,9 @@ class Writes(Failpoints, monitoring.CommandListener):
         return connections
 
 
-_READS = frozenset("claim jobs_of facts rows decisions nodes limits pauses counts due_names recent info".split())
+_READS = frozenset(
+    "claim jobs_of key_holders facts rows decisions nodes limits pauses counts due_names recent info".split()
+)
 
 
 class Scripts(Failpoints):

@@ -34,7 +34,7 @@ def server(*options: str) -> Iterator[Server]:
         run([install, *NEW, *user, f"--datadir={data}"], folder)
         settings = [f"--{setting}" for setting in (*QUICK.split(), *options)]
         command: list[str | Path] = [
-            mariadbd, "--no-defaults", *user, f"--datadir={data}", f"--port={port}",
+            mariadbd, "--no-defaults", *user, f"--datadir={data}", f"--tmpdir={folder}", f"--port={port}",
             f"--socket={folder / 'socket'}", *settings,
         ]  # fmt: skip
         with running(command, folder, ready=READY, end=END) as process:

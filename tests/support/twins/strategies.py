@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tickwise.core.change import BackfillCancelled, Paused, Reset, Restored, Resumed
+from tickwise.core.backfill import BackfillCancelled
+from tickwise.core.change import Paused, Reset, Restored, Resumed
 from tickwise.core.cron import parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone

@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from tickwise.core.change import BackfillAsked, Change, Rescheduled
+from tickwise.core.backfill import BackfillAsked
+from tickwise.core.change import Change, Rescheduled
 from tickwise.core.definition import JobDefinition, Overlap
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Facts, Pause, Schedule, TickPlan

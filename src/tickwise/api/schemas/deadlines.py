@@ -5,9 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from ...core.deadline_forecast import CauseKind, DeadlineForecast
 from ...core.reasons import Reason
-from ...core.simulation.deadline_causes import CauseKind
-from ...core.simulation.deadline_forecast import DeadlineForecast
 from ...core.timeparse import to_datetime
 from .common import ResponseModel
 

@@ -47,6 +47,7 @@ _KINDS = {
 }
 
 _CODE_KINDS = {"apscheduler": _Kind("apscheduler_code", ("*.py",))}  # where the source is a file or a folder
+_DATABASE_KINDS = {"apscheduler": _Kind("apscheduler_store")}  # where it is the URL of a database
 
 
 class _Outcome(NamedTuple):
@@ -125,18 +126,11 @@ def import_jobs(
 
 
 def _import_source(kind: str, source: str | None, options: ReadOptions) -> Imported:
-    known = _CODE_KINDS.get(kind) if source and Path(source).exists() else None
-    known = known or _KINDS.get(kind)
-    if known is None:
-        near = did_you_mean(nearest_word(kind, _KINDS))
-        raise InputError(f"{kind[:40]!r} is no kind that can be imported: {', '.join(_KINDS)}{near}")
-    if source is None and kind != "crontab":
-        raise InputError(f"say what to import: tickwise import {kind} SOURCE")
+    known = _find_kind(kind, source)
     try:
         reader = import_module(f"tickwise.importers.{known.module}")
     except ModuleNotFoundError as error:
-        instead = ", or give the file of the code" if kind in _CODE_KINDS else ""
-        raise InputError(f"{error.name} is not installed here: run this where {kind} runs{instead}") from None
+        raise InputError(_missing_module(kind, str(error.name))) from None
     if source is None:
         origin: Any = read_own_crontab()
     elif known.patterns:
@@ -149,18 +143,41 @@ def _import_source(kind: str, source: str | None, options: ReadOptions) -> Impor
     return imported
 
 
+def _find_kind(kind: str, source: str | None) -> _Kind:
+    """How a source of this kind is read."""
+    if kind not in _KINDS:
+        near = did_you_mean(nearest_word(kind, _KINDS))
+        raise InputError(f"{kind[:40]!r} is no kind that can be imported: {', '.join(_KINDS)}{near}")
+    if source is None:
+        if kind != "crontab":
+            raise InputError(f"say what to import: tickwise import {kind} SOURCE")
+        return _KINDS[kind]
+    special = _DATABASE_KINDS if "://" in source else _CODE_KINDS if Path(source).exists() else {}
+    return special.get(kind, _KINDS[kind])
+
+
+def _missing_module(kind: str, name: str) -> str:
+    """Why the library of a kind cannot be imported, and what to give instead."""
+    if kind == "apscheduler" and name.startswith("apscheduler."):
+        return (
+            "APScheduler 4 is installed here, whose schedulers hold no jobs until they run: give the file or "
+            "folder of the code that adds the schedules, or the URL of its data store"
+        )
+    instead = ", or give the file of the code" if kind in _CODE_KINDS else ""
+    return f"{name} is not installed here: run this where {kind} runs{instead}"
+
+
 def _open_target(kind: str, source: str) -> Any:
     """What a source names that is no file: an object of Python, or the tables of a database."""
-    if kind == "apscheduler" and "://" in source:
-        raise InputError(
-            "a store of APScheduler keeps pickles, and to read one is to execute it: give the file or folder of "
-            "the code that adds the jobs, or module:scheduler of APScheduler 3 for what only the store has"
-        )
-    if kind != "celery-beat":
-        return import_target(source)
-    from ..beat_database import read_beat_tables  # noqa: PLC0415  (it needs Celery)
+    if kind == "celery-beat":
+        from ..beat_database import read_beat_tables  # noqa: PLC0415  (it needs Celery)
 
-    return read_beat_tables(source)
+        return read_beat_tables(source)
+    if kind in _DATABASE_KINDS and "://" in source:
+        from ..apscheduler_database import read_schedule_rows  # noqa: PLC0415  (few commands read a database)
+
+        return read_schedule_rows(source)
+    return import_target(source)
 
 
 def _write_files(folder: Path, outcome: _Outcome) -> None:

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -19,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ...clock import microseconds
 from ..arguments import schedule_path
 from ..client import connect
 from ..command import ConfigFile, Server, StoreUrl, Token, read_token
@@ -59,7 +59,8 @@ def seen(
 
 
 def _new_fire(name: str) -> Fire:
-    return Fire(name, f"{socket.gethostname()[:60]}/{os.getpid()}/{time.time_ns()}", time.time())
+    at = microseconds()
+    return Fire(name, f"{socket.gethostname()[:60]}/{os.getpid()}/{at}", at / 1_000_000)
 
 
 def _note(target: ApiTarget, fire: Fire, *, unless_adopted: bool) -> bool:
@@ -115,7 +116,7 @@ async def _send(target: ApiTarget, spool: FireSpool) -> tuple[int, dict[Fire, st
         return sent, refused
     async with connect(_with_token(target)) as api:
         for fire in waiting:
-            age = max(0.0, time.time() - fire.at)
+            age = max(0.0, microseconds() / 1_000_000 - fire.at)
             try:
                 await api.post(f"{schedule_path(fire.schedule)}:seen", key=fire.key, age=age)
             except ApiRefusal as error:

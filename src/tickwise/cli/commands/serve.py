@@ -17,8 +17,9 @@ from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
 from ...app.garbage_collector import tune_garbage_collector
 from ...app.hooks import Hooks, RunEvent
-from ...app.node import RUN_ENDED, NodeProcess
+from ...app.node import NodeProcess
 from ...app.records import AccessRole, Role
+from ...app.run_events import RUN_ENDED
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger

@@ -12,7 +12,8 @@ from ...app.restoration import Restoration, mark_restored
 from ...app.values import as_second
 from ...config import load
 from ...ownership import WriterCheck
-from ...stores.contract import Durability, Store
+from ...stores.contract import Store
+from ...stores.schema_contract import Durability
 from ...stores.url import check_exists, hidden, open_store
 from ..arguments import as_past
 from ..command import ConfigFile, StoreUrl

@@ -63,7 +63,7 @@ def _listed(words: Sequence[str], most: int) -> str:
     return f"{', '.join(head)} and {tail}" if head else tail
 
 
-def _runs(numbers: Sequence[int], name: Callable[[int], str] = str) -> list[str]:
+def _spans(numbers: Sequence[int], name: Callable[[int], str] = str) -> list[str]:
     """Entries of a list: `9 to 17` for three or more in a row, `0, 7, 14 … 56` for many with one step."""
     gaps = {b - a for a, b in pairwise(numbers)}
     if len(numbers) > _FEW and len(gaps) == 1 and gaps != {1}:
@@ -129,7 +129,7 @@ def _field_by_field(fields: Sequence[Sequence[int]]) -> _Said:
 
 
 def _named(unit: str, values: Sequence[int]) -> _Said:
-    return _Said(f"{unit} {{}}" if len(values) == 1 else f"{unit}s {{}}", (_runs(values),))
+    return _Said(f"{unit} {{}}" if len(values) == 1 else f"{unit}s {{}}", (_spans(values),))
 
 
 def _days(days: Days, *, hourly: bool) -> list[_Said]:
@@ -147,13 +147,13 @@ def _days(days: Days, *, hourly: bool) -> list[_Said]:
 
 
 def _months(months: int) -> list[_Said]:
-    words = _runs(members(months), MONTHS.__getitem__)
+    words = _spans(members(months), MONTHS.__getitem__)
     one_range = len(words) == 1 and words[0] not in MONTHS
     return [] if months == EVERY_MONTH else [_Said("from {}" if one_range else "in {}", (words,))]
 
 
 def _years(years: int) -> list[_Said]:
-    words = _runs(members(years))
+    words = _spans(members(years))
     return [_Said("from {}" if len(words) == 1 and " to " in words[0] else "in {}", (words,))] if years else []
 
 
@@ -165,7 +165,7 @@ def _joined(days: Days) -> _Said:
 
 
 def _dates(days: Days) -> _Said:
-    words = _runs(members(days.month_days), _ordinal)
+    words = _spans(members(days.month_days), _ordinal)
     words[:1] = [f"the {word}" for word in words[:1]]
     words += [_before_last(k) for k in members(days.from_end)]
     words += [f"the weekday nearest the {_ordinal(d)}" for d in members(days.near)]
@@ -182,7 +182,7 @@ def _before_last(days: int) -> str:
 
 def _weekdays(days: Days) -> _Said:
     """`Monday to Friday`, `every Monday`, `on the 1st and last Friday of the month`, or several of these."""
-    plain = _runs([i for i in range(7) if days.weekdays >> (i + 1) % 7 & 1], WEEKDAYS.__getitem__)
+    plain = _spans([i for i in range(7) if days.weekdays >> (i + 1) % 7 & 1], WEEKDAYS.__getitem__)
     nth = [f"the {which} {name}" for i, name in enumerate(WEEKDAYS) if (which := _which(days, (i + 1) % 7))]
     if not plain:
         return _Said(_DATED, (nth,))

@@ -1,9 +1,9 @@
 """Why a slot was late in a play: the runs that it waited for, one by the other (`deadline_forecast`)."""
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import NamedTuple
 
+from ..deadline_forecast import CauseKind
 from ..model import Schedule
 from ..reasons import Reason
 from ..states import RunState
@@ -11,17 +11,6 @@ from .state import SimulatedStore, SimulatedStoredRun
 
 _MAX_LINKS = 10  # runs that waited for one another
 _LANE_REASONS = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
-
-
-class CauseKind(StrEnum):
-    """What made a slot miss its deadline."""
-
-    OWN_RUN = "own_run"  # its run takes long
-    OWN_FAILURE = "own_failure"  # its run fails
-    DEPENDENCY = "dependency"  # a run that it needs is late
-    DEPENDENCY_FAILURE = "dependency_failure"  # or fails
-    RUN_IN_THE_WAY = "run_in_the_way"  # a run holds its lane
-    NO_RUN = "no_run"  # it is skipped, or waits for something else: `name` is the reason's code
 
 
 class _Kinds(NamedTuple):

@@ -26,6 +26,7 @@ from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Pod, Secret
 from lightkube.types import CascadeType, PatchType
 
+from ...clock import now
 from ...core.handover import Sighting
 from .contract import Engine, EngineUnavailableError, LogChunk, Order, OrderRefusedError, Submitted
 from .fields import EngineField, duration, read_fields, text, texts
@@ -195,7 +196,7 @@ class KubernetesEngine(Engine):
     async def _read_log(self, pod: str, cursor: str) -> list[str]:
         since = None
         if cursor:
-            passed = datetime.now(UTC) - _EPOCH - timedelta(microseconds=int(cursor.partition(" ")[0]))
+            passed = now() - _EPOCH - timedelta(microseconds=int(cursor.partition(" ")[0]))
             since = max(1, ceil(passed.total_seconds()) + _CLOCKS_DIFFER)
         return [line async for line in self._client.log(pod, since=since, timestamps=True)]
 

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
+from ...core.deadline_forecast import DeadlineForecast
 from ...core.deadlines import LATE
 from ...core.payload import clip, first_line
 from ...core.reasons import Reason
-from ...core.simulation.deadline_forecast import DeadlineForecast
 from ...core.step_waits import approver
 from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow

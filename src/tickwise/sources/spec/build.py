@@ -33,20 +33,19 @@ from .deadline import build_deadline
 from .error import ErrorList, Loc
 from .on_event import build_event_schedules
 from .references import check_references
-from .schema import (
-    ACTIONS,
+from .schema import ACTIONS, JobSpec
+from .steps import build_handler, build_preconditions, build_retry, build_steps, check_item_params, check_waits
+from .times_schema import (
     AtEntry,
     CalendarEntry,
     CronEntry,
     EntrySpec,
     EveryEntry,
-    JobSpec,
     KindsSpec,
     RuleEntry,
     TemplateEntry,
     Times,
 )
-from .steps import build_handler, build_preconditions, build_retry, build_steps, check_item_params, check_waits
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
@@ -75,21 +74,7 @@ def build(
 ) -> JobDefinition | None:
     """The definition, or None and errors. `broken` fields have errors already; what needs one is not checked."""
     name = _job_name(spec, default_name, broken, errors)
-    where = zone(spec.timezone or "UTC")
-    since = None if broken & {"from", "timezone"} else _first_instant(spec, where, errors)
-    builder = RecurrenceBuilder(name, where, defaults.templates, since)
-    policies = (
-        {}
-        if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"}
-        else _build_policies(spec, where, since, errors)
-    )
-    schedules = (
-        ()
-        if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
-        else _build_schedules(spec, builder, policies, errors)
-    )
-    if not broken & {"on_event", "on_start", *_DEPENDENT_FIELDS}:
-        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
+    schedules = _all_schedules(spec, name, defaults, broken, errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
@@ -113,6 +98,28 @@ def build(
         keep=Keep(spec.keep.days, spec.keep.runs) if spec.keep else Keep(),
         **_given_fields(spec, _JOB_FIELDS) | _frozen_mappings(spec),
     )
+
+
+def _all_schedules(
+    spec: JobSpec, name: str, defaults: Defaults, broken: frozenset[str], errors: ErrorList
+) -> tuple[ScheduleDefinition, ...]:
+    """The schedules of its times and of its events, as far as their fields have no errors."""
+    where = zone(spec.timezone or "UTC")
+    since = None if broken & {"from", "timezone"} else _first_instant(spec, where, errors)
+    builder = RecurrenceBuilder(name, where, defaults.templates, since)
+    policies = (
+        {}
+        if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"}
+        else _build_policies(spec, where, since, errors)
+    )
+    schedules = (
+        ()
+        if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
+        else _build_schedules(spec, builder, policies, errors)
+    )
+    if not broken & {"on_event", "on_start", *_DEPENDENT_FIELDS}:
+        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
+    return schedules
 
 
 def _check_params(spec: JobSpec, name: str, schedules: Sequence[ScheduleDefinition], errors: ErrorList) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 from ...core.cron import parse
 from ...core.cron.rule import read_clock
 from ...core.cron.zone import Zone
-from ...core.definition import Deadline, TimeLimit
 from ...core.errors import InputError
+from ...core.time_limit import Deadline, TimeLimit
 from .field_types import FieldType, OneOf
 from .fields import CLOCK_TEXT, DURATION, FLAG, number
 from .model import Spec, optional

@@ -15,7 +15,8 @@ from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
 from ..validation import check_needs, check_version, needed_schedules
-from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
+from .entries import JobEntry, RunEntry, ScheduleEntry
+from .state import MemoryState
 
 
 def define(memory: MemoryState, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:

@@ -14,6 +14,7 @@ from ...core.slot_history import Bins, SlotRun
 from ...core.states import FAILURES, FINAL, RunState
 from ...core.upcoming import next_wanted_slot
 from ..decision_order import decision_matches, decision_place
+from ..filter_texts import has_label, has_words, is_part_of_name
 from ..insights_contract import Insights
 from ..pages import decision_page
 from ..records import (
@@ -47,9 +48,8 @@ from ..statistics import (
     RecentSlots,
     SlotCounts,
 )
-from ..validation import has_label, has_words, is_part_of_name
+from .entries import JobEntry, RunEntry, ScheduleEntry
 from .moves import MemoryMoves, atomic
-from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600

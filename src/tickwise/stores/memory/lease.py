@@ -9,7 +9,8 @@ from ...core.definition import Keep
 from ...core.model import Pause
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Lease, LeaseRequest, LogPart, QueueLimit
-from .state import JobEntry, MemoryState, RunEntry
+from .entries import JobEntry, RunEntry
+from .state import MemoryState
 
 _DAY = 86_400 * MICRO
 

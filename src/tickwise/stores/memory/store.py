@@ -16,7 +16,7 @@ from ...core.handover import HandOver, HandOverChange, changed
 from ...core.model import Pause, Schedule, Trigger
 from ...core.settle import LeaseExpired, Lost, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
-from ..contract import Schema, Store
+from ..contract import Store
 from ..records import (
     MICRO,
     Enqueue,
@@ -35,12 +35,14 @@ from ..records import (
     TickRequest,
     TickResult,
 )
+from ..schema_contract import Schema
 from . import define as definitions
 from .access import MemoryAccess
+from .entries import JobEntry, RunEntry
 from .insights import MemoryInsights
 from .lease import adopt, hand_out, keep_log, pause_queue, set_limit, unwanted, unwatch
 from .moves import MemoryMoves, OperationLock, atomic
-from .state import JobEntry, MemoryState, RunEntry
+from .state import MemoryState
 from .tick import run_pass
 
 

@@ -16,8 +16,9 @@ from ...core.slots import due_at
 from ...core.states import FAILURES, RunState
 from ..records import MICRO, LeaseRequest, Planner, TickResult
 from ..run_document import run_progress
+from .entries import JobEntry, RunEntry, ScheduleEntry
 from .lease import hand_out, waits
-from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
+from .state import MemoryState
 
 
 def run_pass(
@@ -37,8 +38,9 @@ def run_pass(
     schedules = [schedule for job in jobs.values() for schedule in job.live.values()]
     plan = planner(now // MICRO, schedules, _facts(memory, jobs.values(), now))
     contested = contested_jobs(plan.starts, _taken(memory, plan.starts))
+    others_wait = reserve is None or _others_wait(memory, reserve, now)  # before the plan ends any of them
     made = _commit(memory, plan, {name: job for name, job in jobs.items() if name not in contested}, node, now)
-    leases = hand_out(memory, reserve, _at_once(memory, made, reserve, now), now) if reserve else ()
+    leases = () if others_wait or reserve is None else hand_out(memory, reserve, _leasable(memory, made), now)
     memory.news |= len(made) > len(leases)
     more = bool(contested) or (names is None and len(claimed) == limit)
     return TickResult(now, len(claimed) - len(contested), len(made), leases, more, memory.next_due)
@@ -134,12 +136,15 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
     )  # fmt: skip
 
 
-def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: LeaseRequest, now: int) -> list[RunEntry]:
-    """New runs that may be leased in the pass that makes them: none while others wait."""
-    new = {run.number for run in made}
-    for run in memory.active.values():
-        is_next = waits(run, now) and run.queue in reserve.queues and reserve.offers.allow(run.requires)
-        if is_next and run.number not in new:
-            return []
+def _others_wait(memory: MemoryState, reserve: LeaseRequest, now: int) -> bool:
+    """Whether runs wait that the node could lease: they go before those that a pass makes."""
+    return any(
+        waits(run, now) and run.queue in reserve.queues and reserve.offers.allow(run.requires)
+        for run in memory.active.values()
+    )
+
+
+def _leasable(memory: MemoryState, made: Sequence[RunEntry]) -> list[RunEntry]:
+    """New runs that may be leased in the pass that makes them."""
     free = (run for run in made if run.state is RunState.QUEUED and run.queue not in memory.limits)
     return [run for run in free if not run.definition.at_most_once]

@@ -9,6 +9,7 @@ from ...core.definition import JobDefinition
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..document_rows import job_row, schedule_row
+from ..filter_texts import run_number_in
 from ..job_document import Document
 from ..pages import decision_page
 from ..records import (
@@ -27,7 +28,7 @@ from ..records import (
     StepReport,
 )
 from ..run_document import attempt_of, definition_of_run, digests, row_of
-from ..validation import is_number, run_number_in
+from ..validation import is_number
 from . import tick
 from .base import Mongo
 from .fleet import pause_state

@@ -8,9 +8,9 @@ import re
 from contextlib import suppress
 
 from ...core.payload import UnreadableText
+from ..filter_texts import has_label
 from ..job_document import Document, present
 from ..records import ScheduleFilter
-from ..validation import has_label
 from .base import Mongo
 
 _BATCH_SIZE = 1_000  # schedules that are read to filter them here

@@ -6,10 +6,11 @@ from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
-from ..contract import Schema, Store
+from ..contract import Store
 from ..insights_contract import Insights
 from ..isolation import tick_isolated
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..schema_contract import Schema
 from ..whole_scan import WholeScan
 from . import (
     define,

@@ -1,8 +1,9 @@
 """Enqueue inside a MULTI/EXEC of the caller's own: the runs exist exactly if the caller executes it.
 
 The pipeline may be of redis-py's asynchronous or its synchronous client. The script is one more command of it.
-Ids are given out before. What is decided only when the server executes the pipeline cannot be answered now: so
-neither a key nor a lane can be asked for here.
+Ids are given out before. The answer says which keys are taken now; the script decides that again when the server
+executes the pipeline. A lane that is not free then would have to refuse the caller's own commands, which Redis
+cannot do: so none can be asked for here.
 """
 
 from collections.abc import Sequence
@@ -35,11 +36,6 @@ def _checked_pipeline(connection: Any, asked: Sequence[Enqueue]) -> Any:
             "a run by hand takes a lane, which cannot wait for your transaction: trigger it without a connection, "
             "or ask to run beside"
         )
-    if any(one.key is not None for one in asked):
-        raise InputError(
-            "whether a key is taken is known only when your pipeline is executed: enqueue with a key without a "
-            "connection, or without a key here"
-        )
     return connection
 
 
@@ -49,9 +45,19 @@ async def enqueue_within(server: RedisServer, asked: Sequence[Enqueue], connecti
     with translated_errors():
         await make_ready(server)
         runs = await new_runs(server, asked)
+        holders = await _key_holders(server, asked)
         last = await server.command("INCRBY", server.key("number"), len(runs))
-    ids = [str(last - len(runs) + place) for place in range(1, len(runs) + 1)]
-    for id_, run in zip(ids, runs, strict=True):
-        run["id"] = id_
+    answers = []
+    for id_, (one, run) in enumerate(zip(asked, runs, strict=True), last - len(runs) + 1):
+        run["id"] = str(id_)
+        holder = run["id"] if one.key is None else holders.setdefault((one.job, one.key), run["id"])
+        answers.append(Enqueued(holder, new=holder == run["id"]))
     pipeline.execute_command("EVAL", *server.order("enqueue", runs=runs))
-    return tuple(Enqueued(id_, new=True) for id_ in ids)
+    return tuple(answers)
+
+
+async def _key_holders(server: RedisServer, asked: Sequence[Enqueue]) -> dict[tuple[str, str], str]:
+    """The runs that have keys which are asked for, as it is now."""
+    pairs = [(one.job, one.key) for one in asked if one.key is not None]
+    found = await server.call("key_holders", pairs=pairs) if pairs else []
+    return {pair: run for pair, run in zip(pairs, found, strict=True) if run}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from redis.exceptions import ResponseError
 
-from ..contract import Durability
+from ..schema_contract import Durability
 from .base import RedisServer
 
 OLDEST_SERVER = 7

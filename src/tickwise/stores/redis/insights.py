@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from ...core.payload import UnreadableText
 from ..document_rows import job_row, schedule_row, wake_at_of
+from ..filter_texts import has_label, is_part_of_name
 from ..job_document import Document, JobDocument
 from ..records import JobRow, Page, ScheduleFilter, ScheduleRow
-from ..validation import has_label, is_part_of_name
 from .base import RedisServer
 from .jobs import load, read_jobs
 from .runs import read_runs

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from ...core.definition import JobDefinition
 from ...core.run_query import matches
 from ...core.states import ACTIVE, FINAL, RunState
+from ..filter_texts import has_words, is_part_of_name, run_number_in
 from ..job_document import Document
 from ..records import AttemptRow, LogPart, Page, RunFilter, RunRow, StepReport
 from ..run_document import attempt_of, definition_of_run
-from ..validation import has_words, is_part_of_name, run_number_in
 from .base import RedisServer
 from .runs import read_runs, run_rows
 

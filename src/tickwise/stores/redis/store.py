@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..contract import Durability, Schema, Store
+from ..contract import Store
 from ..insights_contract import Insights
 from ..isolation import tick_isolated
 from ..records import Enqueue, Enqueued, Planner, TickRequest, TickResult
+from ..schema_contract import Durability, Schema
 from ..whole_scan import WholeScan
 from . import (
     decisions,

@@ -19,7 +19,7 @@ from .statement import Procedure, Statement, as_wide_as
 from .workers import live_workers
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
-_NOW = "(SELECT now FROM instant)"
+_NOW = "{instant}"
 _ROW = 'job_id, revision, pause_seen, last_manual, "cursor"'
 
 

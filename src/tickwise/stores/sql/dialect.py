@@ -22,6 +22,7 @@ Statements are written once, in forms that `statement` reads. A dialect says wha
     a {div} b                                       division of whole numbers
     {length}(…)                                     the number of characters
     {materialized}                                  of a part of a query that is to be read once
+    {instant}                                       the time of the part `instant`, as a bound of an index
     {urgent_first}                                  the order of priorities, as an index has it
     {number_runs} :first {end_number_runs}          the next run gets this number
     {is_lost}                                       the condition of the index of jobs that nothing would wake
@@ -100,7 +101,7 @@ NO_LOCKS = dict.fromkeys(LOCKS, "")  # where one transaction writes at a time
 WORDS = {  # of PostgreSQL and SQLite
     "insert_free": "INSERT", "if_free": "ON CONFLICT DO NOTHING", "current": "",
     "bigint": "bigint", "text": "text", "boolean": "boolean",
-    "div": "/", "length": "length", "materialized": "MATERIALIZED",
+    "div": "/", "length": "length", "materialized": "MATERIALIZED", "instant": "(SELECT now FROM instant)",
     "urgent_first": "priority DESC", "is_lost": "wake_at IS NULL AND NOT idle",
 }  # fmt: skip
 SCHEMA_WORDS = {  # likewise

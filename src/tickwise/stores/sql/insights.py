@@ -15,6 +15,7 @@ from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.states import Event, RunState
 from ...core.upcoming import next_wanted_slot
+from ..filter_texts import has_label, like_pattern
 from ..pages import decision_page, page_number
 from ..records import (
     ALL_SCHEDULES,
@@ -30,7 +31,6 @@ from ..records import (
     StepReport,
 )
 from ..unreadable import unreadable_row
-from ..validation import has_label, like_pattern
 from .definitions import DefinitionCache
 from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement

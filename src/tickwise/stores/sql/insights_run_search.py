@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from ...core.model import Trigger
 from ...core.states import FINAL, RunState
+from ..filter_texts import like_pattern, run_number_in, star_pattern
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..statistics import ERROR_LENGTH, ERRORS_GROUPED, MOST_FREQUENT, ErrorGroup, RunGroups, RunKind
-from ..validation import is_number, like_pattern, run_number_in, star_pattern
+from ..validation import is_number
 from .definitions import DefinitionCache
 from .insights_runs import RUN_COLUMNS, run_rows
 from .runs import RUNNING

@@ -131,6 +131,7 @@ DIALECT = Dialect(
         "insert_free": "INSERT IGNORE", "if_free": "", "current": "LOCK IN SHARE MODE",
         "bigint": "SIGNED", "text": "CHAR", "boolean": "SIGNED",
         "div": "DIV", "length": "CHAR_LENGTH", "materialized": "",
+        "instant": "{now}",  # the same in all of a statement; by a sub-select, all jobs would be read
         "urgent_first": "urgency", "is_lost": "lost = TRUE",
         "number_runs": "ALTER TABLE tickwise_runs AUTO_INCREMENT = ", "end_number_runs": "",
     },

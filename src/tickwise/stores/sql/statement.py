@@ -216,7 +216,7 @@ class _Layout:
         if word == "now":  # tests can give a time of their own
             given = self._at("clock", 1, lambda value: (value,))[0]
             return f"coalesce(CAST({given} AS {self._dialect.words['bigint']}), {self._dialect.now})"
-        return self._dialect.words[word]
+        return self.write(self._dialect.words[word])
 
     def _write_table(self, name: str, columns: str) -> str:
         if name == "made" and self._is_compound:

@@ -8,10 +8,11 @@ from typing import Any
 from ...core.payload import encode_again
 from ...core.settle import Settled
 from ...log import get_logger
-from ..contract import Schema, StatementError, Store, StoreUnavailableError
+from ..contract import StatementError, Store, StoreUnavailableError
 from ..insights_contract import Insights
 from ..isolation import REFUSALS, describe, tick_in_halves
 from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
+from ..schema_contract import Schema
 from ..whole_scan import WholeScan
 from . import (
     define,

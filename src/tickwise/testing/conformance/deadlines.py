@@ -2,9 +2,10 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused, Resumed
-from ...core.definition import Deadline, RetryPolicy, TimeLimit
+from ...core.definition import RetryPolicy
 from ...core.settle import Cancelled
 from ...core.states import Event, RunState
+from ...core.time_limit import Deadline, TimeLimit
 from .stories import Stories
 from .world import HOURLY, World, job
 

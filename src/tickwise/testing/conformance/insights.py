@@ -2,11 +2,11 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused, Resumed
-from ...core.definition import Deadline, TimeLimit
 from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.settle import Failed
 from ...core.states import RunState
+from ...core.time_limit import Deadline, TimeLimit
 from ...stores.pages import all_pages
 from ...stores.records import MICRO, DecisionFilter, Lease, Node, Role, RunFilter, ScheduleFilter
 from ...stores.statistics import HourlyStats, MinuteStats

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ...core.change import BackfillAsked, BackfillCancelled, Paused, Rescheduled, Reset, Resumed
+from ...core.backfill import BackfillAsked, BackfillCancelled
+from ...core.change import Paused, Rescheduled, Reset, Resumed
 from ...core.errors import ConflictError, InputError
 from ...core.model import Pause
 from ...core.settle import Failed

@@ -1,7 +1,8 @@
 """Which finished runs are removed, and what is still known of them (S51)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
-from ...core.change import BackfillAsked, Paused, Reset
+from ...core.backfill import BackfillAsked
+from ...core.change import Paused, Reset
 from ...core.definition import Keep, RetryPolicy
 from ...core.errors import InputError
 from ...core.settle import Failed

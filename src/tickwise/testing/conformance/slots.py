@@ -5,7 +5,8 @@ import random
 from collections import Counter
 from typing import Any
 
-from ...core.change import BackfillAsked, Paused, Resumed
+from ...core.backfill import BackfillAsked
+from ...core.change import Paused, Resumed
 from ...core.model import Decision
 from ...core.reasons import Reason
 from ...core.settle import Failed, Outcome, Succeeded, Unmet
