@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator
+from functools import wraps
 from itertools import count, islice
 from typing import Any
 
@@ -13,6 +14,8 @@ from tickwise.core.catchup import DEFAULT_GRACE
 from tickwise.core.change import Reset, Updated
 from tickwise.core.cron.recurrences import At
 from tickwise.core.definition import Kind, Overlap
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.events import OnEvent, groups_of
 from tickwise.core.model import (
     DeadlineState,
     DeadlineWatch,
@@ -30,7 +33,7 @@ from tickwise.core.states import RunState
 from tickwise.core.time_limit import TimeLimit
 from tickwise.core.timeparse import iso
 
-from .timeline import Step, undecided
+from .timeline import Rule, Step, undecided
 
 LATE = (Reason.LATE_START, Reason.LATE_FINISH)
 EXCUSES = frozenset({
@@ -331,6 +334,45 @@ def _judged_once(
         assert slot in said or slot in runs or excused, f"{name}: nothing is said of the deadline of {iso(slot)}"
 
 
+def s71_every_event_ends_in_one_run_or_one_decision(step: Step) -> None:
+    for name, before in step.before.items():
+        waited, waits = _waiting(before), _waiting(step.after[name])
+        ran = [event.key for start in step.starts(name) for event in start.events]
+        assert len(ran) == len(set(ran)), f"{name} runs an event twice"
+        assert waited.keys() >= set(ran), f"{name} runs events that did not wait"
+        came = {event.key for event in step.change.events} if isinstance(step.change, EventsReceived) else set()
+        assert waits.keys() - waited.keys() <= came, f"{name} has events again that were decided"
+        for key in waited.keys() - waits.keys():
+            told = any(d.is_final and d.first <= waited[key] <= d.last for d in step.decisions(name))
+            assert told is not (key in ran), f"{name}: {key} has {'a run and a reason' if told else 'no end'}"
+        assert not set(ran) & waits.keys(), f"{name} runs events that still wait"
+
+
+def s71_a_group_depends_on_the_times_of_events_only(step: Step) -> None:
+    for start in step.plan.starts:
+        schedule = step.before[start.schedule]
+        times = schedule.definition.times
+        if isinstance(times, OnEvent) and times.coalesce and start.trigger is not Trigger.BACKFILL:
+            first, last = start.events[0].at, start.events[-1].at
+            closes = min(last + times.coalesce.quiet, first + times.coalesce.at_most)
+            assert start.slot == closes, f"{start.schedule} closes a group at another time"
+            assert closes <= step.now, f"{start.schedule} runs an open group"
+            during = [event for event in schedule.inbox.pending if first <= event.at < closes]
+            assert list(start.events) == during, f"{start.schedule} leaves events of a group out"
+
+
+def _waiting(schedule: Schedule) -> dict[str, int]:
+    """The slots of the events that are not decided, by their keys."""
+    times = schedule.definition.times
+    groups = groups_of(times, schedule.inbox.pending) if isinstance(times, OnEvent) else []
+    return {
+        event.key: group.slot
+        for group in groups
+        for event in group.events
+        if group.slot > schedule.cursor and not any(a < group.slot <= b for a, b in schedule.dropped)
+    }
+
+
 def planning_again_gives_the_same(step: Step) -> None:
     if step.change is None:
         known = _frozen(step.facts)
@@ -348,8 +390,17 @@ def planning_jobs_apart_gives_the_union(step: Step) -> None:
         assert _by_schedule(apart) == _by_schedule([step.plan]), "planning jobs apart gives something else"
 
 
-RULES = (
-    s1_no_slot_runs_twice,
+def _of_times(rule: Rule) -> Rule:
+    """A rule about what times name: slots of events are not known before they come."""
+
+    @wraps(rule)
+    def told(step: Step) -> None:
+        rule(step.timed)
+
+    return told
+
+
+_OF_TIMES: tuple[Rule, ...] = (
     s2_a_new_schedule_has_no_past,
     s4_the_cursor_never_goes_back,
     s6_a_pass_decides_in_bulk,
@@ -358,20 +409,26 @@ RULES = (
     s7_waiting_is_recorded_once,
     s9_what_is_met_late_is_no_live_run,
     s12_older_slots_of_a_job_go_first,
-    s14_s16_lanes_hold,
     s15_pending_slots_are_looked_at_within_a_minute,
     s15_nothing_waits_for_nothing,
-    s20_nothing_breaks,
-    s21_only_active_runs_are_cancelled,
     s22_no_start_is_caught_up_after_its_stop,
     s24_an_edit_of_times_invents_no_past,
     s29_what_rests_decides_nothing,
-    s62_nothing_starts_in_a_window,
     s62_only_slots_of_windows_are_dropped,
     s31_a_move_passes_over_what_is_before_it,
-    s34_limits_end_a_schedule,
     s65_each_deadline_is_judged_once,
     s77_starts_stay_within_the_budget,
+)
+RULES: tuple[Rule, ...] = (
+    *map(_of_times, _OF_TIMES),
+    s1_no_slot_runs_twice,
+    s14_s16_lanes_hold,
+    s20_nothing_breaks,
+    s21_only_active_runs_are_cancelled,
+    s62_nothing_starts_in_a_window,
+    s34_limits_end_a_schedule,
+    s71_every_event_ends_in_one_run_or_one_decision,
+    s71_a_group_depends_on_the_times_of_events_only,
     planning_again_gives_the_same,
     planning_jobs_apart_gives_the_union,
 )

@@ -107,14 +107,18 @@ policies = st.builds(
     deadline=st.sampled_from((None, None, *DEADLINES)),
 )
 starts = st.builds(Spec, times, policies, st.just(Kind.START))
+event_times = st.sampled_from(("events", "events 30 100", "events 5 5"))
+on_events = st.builds(Spec, event_times, policies)
 others = st.builds(Spec, times, policies, st.sampled_from((Kind.STOP, Kind.RESTART)))
 jobs = st.lists(
-    st.tuples(st.lists(starts, min_size=1, max_size=2), st.lists(others, max_size=1)).map(
+    st.lists(on_events, min_size=1, max_size=2)
+    | st.tuples(st.lists(starts, min_size=1, max_size=2), st.lists(others, max_size=1)).map(
         lambda two: two[0] + two[1]
     ),
     min_size=1,
     max_size=3,
 )
+event_jobs = st.lists(st.lists(on_events, min_size=1, max_size=2), min_size=1, max_size=2)
 which = st.integers(0, 5)
 
 
@@ -141,6 +145,24 @@ acts = st.lists(
         _act("move", seconds=(0, -30, 61, 601, HOUR)),
         _act("backfill", seconds=(300, 601, HOUR, 2 * HOUR + 1, DAY)),
         _act("edit_times", times=times),
+        _act("edit_times", times=event_times),
+        _act("event", seconds=range(3)),
+        _act("edit_policy", policy=policies),
+    ),
+    max_size=30,
+)
+
+event_acts = st.lists(
+    st.one_of(
+        _act("event", seconds=range(3)),
+        _act("event", seconds=range(3)),
+        _act("wait", st.just(0), (1, 4, 30, 61, 300)),
+        _act("sleep", st.just(0), (4, 61, HOUR)),
+        _act("pass finish_all reset delete add jump_back"),
+        _act("pause", seconds=(0, 61)),
+        _act("resume", seconds=range(3)),
+        _act("skip", seconds=range(3)),
+        _act("edit_times", times=event_times),
         _act("edit_policy", policy=policies),
     ),
     max_size=30,
@@ -170,8 +192,15 @@ LAST_ACTS = (Act("workers_back"), Act("pass"), Act("finish_all"), Act("wait", 0,
 @settings(max_examples=EXAMPLES or 300, derandomize=not EXAMPLES, database=None, print_blob=False)
 @given(start=st.sampled_from((SPRING, AUTUMN)), jobs=jobs, acts=acts)
 def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act]) -> None:
-    """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36 and S65 whole."""
+    """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36, S65 and S71 whole."""
     World(start, jobs, RULES).play([*acts, *LAST_ACTS])
+
+
+@settings(max_examples=EXAMPLES or 100, derandomize=not EXAMPLES, database=None, print_blob=False)
+@given(jobs=event_jobs, acts=event_acts)
+def test_the_law_holds_for_events_whenever_they_come(jobs: Jobs, acts: list[Act]) -> None:
+    """S71: the same where nearly all that happens is about events."""
+    World(SPRING, jobs, RULES).play([*acts, *LAST_ACTS])
 
 
 @given(
@@ -441,7 +470,64 @@ def test_a_planner_that_ignores_stops_is_found(monkeypatch: pytest.MonkeyPatch) 
             World(SPRING, jobs, rules).play([Act("sleep", 0, 780), PASS])
 
 
+def _never_told(plan: Plan) -> Plan:
+    """A planner whose runs do not see what they are for."""
+    return _starts(events=())(plan)
+
+
+EVENT_MUTANTS: dict[str, tuple[str, Mutant]] = {
+    "runs without events": ("s71_every", _never_told),
+    "runs all events in each run": (
+        "s71_every",
+        _answers(
+            lambda p, _: p._replace(
+                starts=tuple(one._replace(events=sum((s.events for s in p.starts), ())) for one in p.starts)
+            )
+        ),
+    ),
+    "records nothing of events": ("s71_every", _decides(lambda _: ())),
+    "closes a group late": (
+        "s71_a_group",
+        _answers(lambda p, _: p._replace(starts=tuple(s._replace(slot=s.slot + 1) for s in p.starts))),
+    ),
+    "leaves the newest event of a group out": (
+        "s71_a_group",
+        _answers(lambda p, _: p._replace(starts=tuple(s._replace(events=s.events[:1]) for s in p.starts))),
+    ),
+}
+EVENT_JOBS = ((Spec("events 30 100", MANY),), (Spec("events", replace(MANY, overlap=Overlap.SKIP)),))
+EVENT_STORY = (
+    *(Act("event", which, 2) for which in (0, 1)),
+    Act("wait", 0, 10),
+    Act("event", 0),
+    Act("event", 0, 1),
+    Act("event", 1, 2),
+    Act("wait", 0, 300),
+    *(Act("event", 0), Act("sleep", 0, 50), Act("event", 0), Act("sleep", 0, 50), Act("wait", 0, 61)),
+    Act("finish_all"),
+    Act("wait", 0, 61),
+)
+
+
+def test_the_law_holds_for_events() -> None:
+    """The planner as it is passes where its mutants fail, and makes runs of groups and of single events."""
+    world = World(SPRING, EVENT_JOBS, RULES)
+    world.play(EVENT_STORY)
+    assert [len(world.slots[name]) for name in ("a.1", "b.1")] == [3, 1]
+
+
+@pytest.mark.parametrize("name", EVENT_MUTANTS)
+def test_a_planner_that_mistreats_events_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S71 fails for it, and tells the story."""
+    rule, mutant = EVENT_MUTANTS[name]
+    monkeypatch.setattr(planner, "plan", mutant(planner.plan))
+    rules = [known for known in RULES if known.__name__.startswith(rule)]
+    with pytest.raises(AssertionError, match=rf"(?s)^{rule}.*\n\na\.1: .*03-28T22:0"):
+        World(SPRING, EVENT_JOBS, rules).play(EVENT_STORY)
+
+
 def test_every_rule_has_a_mutant() -> None:
     """No rule of the law goes unproven."""
-    proven = (*(rule for rule, _ in MUTANTS.values()), "s2_", "s22_", "s24_")
+    mutants = (MUTANTS | EVENT_MUTANTS).values()
+    proven = (*(rule for rule, _ in mutants), "s2_", "s22_", "s24_")
     assert not [rule.__name__ for rule in RULES if not rule.__name__.startswith(proven)]

@@ -307,6 +307,25 @@ def _with(definition: ScheduleDefinition, **given: Any) -> ScheduleDefinition:
     return replace(definition, **given)
 
 
+@pytest.mark.parametrize("drop", [[Reset()], [Paused(), Resumed(run_missed=False)]])
+def test_what_was_dropped_does_not_run_after_an_edit(drop: list[Change]) -> None:
+    """S71: neither if no pass has looked at the schedule between what dropped it and the edit of its times."""
+    desk = Desk()
+    desk.now += 10
+    for change in drop[:-1]:
+        desk.change(change)
+    desk.now += 10
+    desk.send("k1")
+    desk.now += 10
+    desk.change(drop[-1])
+    desk.change(Updated(_with(desk.schedule.definition, times=GROUPS)))
+    desk.now += 100
+    desk.tick()
+    assert desk.runs == []
+    assert [one.count for one in desk.decisions] == [1]
+    assert [event.key for event in desk.schedule.inbox.decided] == ["k1"]
+
+
 def test_events_go_when_the_schedule_has_times_instead() -> None:
     """S71: what waited is recorded; a schedule of times takes no event, and none of events is moved by hand."""
     desk = Desk()

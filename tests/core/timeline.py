@@ -45,6 +45,9 @@ from tickwise.core.definition import (
     StartBudget,
 )
 from tickwise.core.errors import ConflictError, InputError
+from tickwise.core.event_inbox import EventsReceived
+from tickwise.core.event_sources import NewEvent
+from tickwise.core.events import Coalesce, OnEvent
 from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPlan, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Cancelled, Failed, LeaseExpired, Outcome, Snoozed, Succeeded
@@ -88,8 +91,12 @@ def times_of(text: str, start: int) -> Recurrence:
     """Cron, or `|` between the parts of a union; `+60 +3600` are one-offs, counted from the start.
 
     `… from 600` has no slot before so many seconds after the start (S63), `… days 0 2` only slots of these days,
-    and `… roll 0 2` those of other days on the next of these (S61).
+    and `… roll 0 2` those of other days on the next of these (S61). `events` have a run each, `events 30 100` one
+    in groups (S71).
     """
+    if text.startswith("events"):
+        rule = [int(word) for word in text.split()[1:]]
+        return OnEvent(coalesce=Coalesce(*rule) if rule else None, window=HORIZON)
     for word, roll in ((" days ", None), (" roll ", Roll.FORWARD)):
         text, _, days = text.partition(word)
         if days:
@@ -159,6 +166,22 @@ class Step:
     recorded: Mapping[tuple[str, Reason, int], RecordedDecision] = field(default_factory=dict)  # as found
 
     @cached_property
+    def timed(self) -> "Step":
+        """Without the schedules that run on events."""
+        timed = {name for name, found in self.after.items() if not is_of_events(found)}
+        plan = self.plan._replace(
+            starts=tuple(one for one in self.plan.starts if one.schedule in timed),
+            cancels=tuple(one for one in self.plan.cancels if one.schedule in timed),
+            decisions=tuple(one for one in self.plan.decisions if one.schedule in timed),
+            schedules=tuple(one for one in self.plan.schedules if one.schedule.name in timed),
+        )
+        before, after = (
+            {name: schedule for name, schedule in known.items() if name in timed}
+            for known in (self.before, self.after)
+        )
+        return replace(self, before=before, after=after, plan=plan)
+
+    @cached_property
     def open(self) -> dict[str, tuple[set[int], set[int]]]:
         """By schedule: what was undecided before and what is after, up to wherever a cursor has come."""
         return {name: self._open(name) for name in self.after if name in self.before}
@@ -200,12 +223,17 @@ class Step:
 Rule: TypeAlias = Callable[[Step], None]
 
 
+def is_of_events(schedule: Schedule) -> bool:
+    return isinstance(schedule.definition.times, OnEvent)
+
+
 class World:
     """The reference ledger, a clock that may jump, and a story."""
 
     def __init__(self, start: int, jobs: Jobs, rules: Iterable[Rule]) -> None:
         self.start = self.now = start
         self.rules = tuple(rules)
+        self.sent = 0  # events
         self.ledger = SimulatedStore()
         self.story: list[str] = []
         self.slots: dict[str, set[int]] = defaultdict(set)  # with a run
@@ -323,9 +351,21 @@ class World:
     def do_workers_back(self, _act: Act) -> None:
         self.ledger.served_queues = None
 
+    def do_event(self, act: Act) -> None:
+        """One or more come; the newest may come again."""
+        there = [s for s in self.ledger.schedules.values() if is_of_events(s) and s.deleted_at is None]
+        if there:
+            name, first = there[act.which % len(there)].name, self.sent - (act.seconds == 1)
+            self.sent += (1, 1, 3)[act.seconds]
+            events = tuple(NewEvent(f"k{number}") for number in range(max(0, first), self.sent))
+            newest = self.ledger._newest.get(("slot", name), 0)
+            self.make_change(name, EventsReceived(events, newest))
+
     def do_edit_times(self, act: Act) -> None:
         if definition := self._one(act):
             times = times_of(act.times, self.start)
+            if isinstance(times, OnEvent) is not isinstance(definition.times, OnEvent):
+                return
             self.make_change(definition.name, Updated(replace(definition, times=times, label=act.times)))
 
     def do_edit_policy(self, act: Act) -> None:

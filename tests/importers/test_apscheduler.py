@@ -35,6 +35,18 @@ def test_jobs_keep_their_times() -> None:
     )
 
 
+def test_a_cron_trigger_keeps_its_bounds() -> None:
+    """It begins and ends as its trigger says, and is the same within the year of the proof."""
+    scheduler = BackgroundScheduler(timezone="Europe/Berlin")
+    scheduler.add_job(work, "cron", hour=3, id="a", start_date="2027-03-01", end_date="2027-06-01 03:00:00")
+    (file,) = files_of(read(scheduler, ReadOptions()))
+    fields = file.imported.fields
+    assert (fields["from"], fields["until"]) == ("2027-02-28T23:00:00Z", "2027-06-01T01:00:00Z")
+    assert (file.verdict, file.imported.notes) == ("same", [])
+    assert file.proof is not None
+    assert (file.proof.theirs, file.proof.ours) == (93, 93)
+
+
 def test_what_has_no_text_is_refused() -> None:
     """Weeks of the year cannot be said; the others are read."""
     scheduler = BackgroundScheduler(timezone="UTC")

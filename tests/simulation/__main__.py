@@ -2,7 +2,7 @@
 
 python -m tests.simulation 77
 python -m tests.simulation --seeds 10000
-python -m tests.simulation --mutations     # the table of mistakes, each with the first seed that shows it
+python -m tests.simulation --mutations     # the mistakes, each with the first seed that shows it
 """
 
 import argparse
@@ -36,19 +36,15 @@ def many(number: int) -> int:
 
 
 def first_seed(mutation: Mutation, most: int = 3_000) -> int | None:
-    """The first one that shows a mistake, and nothing without it."""
-    for seed in range(1, most):
-        with mutation.made():
-            found = simulate(seed).findings
-        if mutation.kind in {finding.kind for finding in found} and not simulate(seed).findings:
-            return seed
-    return None
+    """The first one that shows a mistake."""
+    shown = mutation.shown(range(1, most))
+    return shown.spoiled.seed if shown else None
 
 
 def mutations() -> None:
     with Pool(_PROCESSES) as pool:
         for name, seed in zip(MUTATIONS, pool.imap(first_seed, MUTATIONS.values()), strict=True):
-            print(f"| {name} | {seed} | {MUTATIONS[name].kind} |", flush=True)
+            print(f"{seed} | {name} | {MUTATIONS[name].kind} | {MUTATIONS[name].says}", flush=True)
 
 
 def main() -> None:

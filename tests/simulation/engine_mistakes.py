@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from tickwise.core import handover
+from tickwise.core.audit import Fault
 from tickwise.core.handover import Began, HandOver, Intended, Judgement, Sighting
 from tickwise.core.settle import LeaseExpired, Lost
 from tickwise.runtime.engines import watcher
@@ -14,7 +15,7 @@ from tickwise.stores.memory.entries import RunEntry
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Expired, Lease, LeaseRequest
 
-from .mutation import Patches
+from .mutation import Mutation, Patches
 
 
 def sent_first() -> Patches:
@@ -126,3 +127,31 @@ def pause_is_silence() -> Patches:
         return now if record.silent_since is None else record.silent_since
 
     return [(handover, "_silent_since", unbroken)]
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "an order is sent before its reference is stored": Mutation(
+        sent_first, 3, Fault.FENCING, "is not stored (S52)"
+    ),
+    "an order in doubt is sent under a new reference": Mutation(
+        new_reference, 23, Fault.DOUBLED, "began twice (S53)"
+    ),
+    "the gate lets everybody in": Mutation(open_gate, 12, Fault.DOUBLED, "began twice (S53)"),
+    "a run whose watcher is gone is tried again": Mutation(retried, 3, Fault.FENCING, "was handed to"),
+    "an adopted run begins another attempt": Mutation(adopted_anew, 3, Fault.FENCING, "its end is not recorded"),
+    "work that an engine does not know is lost": Mutation(unknown_is_lost, 6, Fault.UNEXPLAINED, "has forgotten"),
+    "an engine that does not answer has lost the work": Mutation(
+        silence_is_loss, 21, Fault.UNEXPLAINED, "has not answered for 2s"
+    ),
+    "a pause of the watcher counts as silence": Mutation(
+        pause_is_silence, 40, Fault.UNEXPLAINED, "has not answered for 1m"
+    ),
+    "dead work is waited for": Mutation(dead_work_lives, 36, Fault.UNEXPLAINED, "is still running"),
+    "the end of a copy is the end of the work": Mutation(any_end_counts, 288, Fault.OVERLAP, "began beside"),
+    "a cancellation that was asked for is taken as done": Mutation(
+        cancel_is_certain, 116, Fault.OVERLAP, "began beside"
+    ),
+    "a reference is forgotten before its end is stored": Mutation(
+        forgotten_early, 3, Fault.FENCING, "before its end was stored (S56)"
+    ),
+}

@@ -13,6 +13,7 @@ from .engines import EnginePlace
 from .world import World
 
 EVERY = 20.0  # seconds between two troubles, on average
+AWAY_TWICE, OWN = 7, 5  # every so many worlds have engines that are away twice, those with this remainder
 _Trouble = Callable[[EnginePlace, Random], Coroutine[Any, Any, None]]
 
 
@@ -24,9 +25,13 @@ async def _lose(place: EnginePlace, chance: Random) -> None:
 
 
 async def _be_unreachable(place: EnginePlace, chance: Random) -> None:
+    await _be_unreachable_for(place, chance.choice((5.0, 25.0, 45.0, 90.0)))
+
+
+async def _be_unreachable_for(place: EnginePlace, seconds: float) -> None:
     place.world.truth.tell(place.name, "is unreachable")
     place.be_unreachable()
-    await asyncio.sleep(chance.choice((5.0, 25.0, 45.0, 90.0)))
+    await asyncio.sleep(seconds)
     place.be_reachable()
     place.world.truth.tell(place.name, "is reachable")
 
@@ -84,18 +89,34 @@ TROUBLES: dict[_Trouble, int] = {
 }  # fmt: skip
 
 
+async def _be_away_twice(place: EnginePlace) -> None:
+    """When most runs are made. In between it is back, but all nodes stand still and do not ask."""
+    world = place.world
+    for minute in (60.0, 180.0, 300.0):
+        await asyncio.sleep(minute - 10.0 - world.loop.time())
+        away = asyncio.create_task(_be_unreachable_for(place, 28.0))
+        await asyncio.sleep(26.0)
+        for name in sorted(world.nodes):
+            world.freeze(name, 22.0)
+        await away
+        await asyncio.sleep(18.0)
+        await _be_unreachable_for(place, 40.0)
+
+
 async def make_engine_trouble(world: World, seconds: float) -> None:
     """Draw and do until it is over; then the engines do what they are asked."""
     if not world.engines:
         return
     chance, doing = Random(f"{world.seed} engine trouble"), list[asyncio.Task[None]]()
     end, quiet = world.loop.time() + seconds, chance.random() < 0.15
+    away_twice = world.engines.values() if world.seed % AWAY_TWICE == OWN else ()
+    twice = [asyncio.create_task(_be_away_twice(place)) for place in away_twice]
     while world.loop.time() < end:
         await asyncio.sleep(chance.expovariate(1 / EVERY))
         place = chance.choice(list(world.engines.values()))
         kind = chance.choices(list(TROUBLES), list(TROUBLES.values()))[0]
         if not quiet:
             doing.append(asyncio.create_task(kind(place, chance)))
-    await asyncio.gather(*doing)
+    await asyncio.gather(*doing, *twice)
     for place in world.engines.values():
         place.cluster.faults.stale_looks = 0

@@ -10,6 +10,7 @@ from tickwise.core.audit import AuditFinding
 
 from . import jobs
 from .engine_trouble import make_engine_trouble
+from .events import drawn_for_events, make_event_trouble
 from .judge import judge
 from .loop import SimulatedLoop
 from .rules import drawn_for_rules, make_rule_trouble
@@ -58,13 +59,14 @@ def simulate(seed: int) -> History:
 
 async def _live(world: World) -> list[AuditFinding]:
     handed = jobs.drawn_for_engines(Random(f"{world.seed} engines"))
-    world.editions = jobs.drawn(world.chance) | handed | drawn_for_rules(world.seed)
+    own = drawn_for_rules(world.seed) | drawn_for_events(world.seed)
+    world.editions = jobs.drawn(world.chance) | handed | own
     world.build_engines(each for both in handed.values() for each in both)
     for first, _ in world.editions.values():
         await world.define(first)
     for name in NODES:
         world.start(name)
-    troubles = make_trouble, make_engine_trouble, make_rule_trouble
+    troubles = make_trouble, make_engine_trouble, make_rule_trouble, make_event_trouble
     await asyncio.gather(*(make(world, TROUBLE) for make in troubles))
     world.calm, world.calm_at = True, world.now()
     world.loop.thaw()

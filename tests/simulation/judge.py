@@ -12,6 +12,7 @@ from tickwise.core.timeparse import iso
 from tickwise.stores.pages import all_pages
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
 
+from .events import EVENT_JOBS, broken_events
 from .jobs import NARROW, ONCE_ONLY, PATIENCE
 from .rules import RULE_JOBS, broken_rules
 from .trouble import LIMIT
@@ -34,7 +35,7 @@ async def judge(world: World) -> list[AuditFinding]:
     world.truth.lost = {row.id for row in rows if row.state is RunState.LOST and row.hand_over}
     found = [*world.truth.findings, *world.truth.broken_laws(ONCE_ONLY, most)]
     for row in schedules:
-        found += await _history(world, row)
+        found += await _history(world, row) if row.schedule.name not in EVENT_JOBS else ()
         found += _undecided(world, row)
         found += _reasons(world, row, [one for one in told if one.schedule == row.schedule.name])
     for job in world.jobs:
@@ -48,6 +49,7 @@ async def judge(world: World) -> list[AuditFinding]:
     rests = world.rests if not world.clock_set_back else []
     found += [finding for resting in rests for finding in _paused(rows, resting)]
     found += broken_rules(world, rows, told)
+    found += broken_events(world, schedules, rows, told)
     found += (await audit(world.store)).findings if not world.clock_set_back else []
     return found
 
@@ -69,6 +71,8 @@ def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
     limited = waits is not None and row.schedule.definition.policy.max_starts is not None
     if paused or limited or (waits and waits.reason is Reason.WAITS_FOR_SUCCESS):
         return
+    if slot is None and row.schedule.name in EVENT_JOBS:
+        return  # none has come
     if slot is None or due_at(row.schedule, slot) < world.second - _UNDECIDED:
         text = f"{iso(slot) if slot else 'what comes next'} is still not decided ({waits}, wakes at {row.wake_at})"
         yield AuditFinding(Fault.MISSED, row.schedule.name, slot, text, "")
@@ -126,7 +130,7 @@ def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[Decis
 
 def _run(world: World, row: RunRow) -> Iterator[AuditFinding]:
     """Nothing is left behind, and retries were made."""
-    since = max(row.due_at, row.created_at) if row.job in RULE_JOBS else row.due_at
+    since = max(row.due_at, row.created_at) if row.job in RULE_JOBS | EVENT_JOBS else row.due_at
     if row.state in ACTIVE and since < world.now() - 2 * 60 * MICRO:
         text = f"run {row.id} of {row.job} is still {row.state}"
         yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, text, "")

@@ -1,7 +1,7 @@
-"""Mistakes that somebody could make in the planner, the store or the runtime, each with the seed that shows it.
+"""Mistakes that somebody could make in the planner, the store or the runtime, each with a seed that shows it.
 
 One that no seed shows means that the world is too peaceful or the judge too kind. Each is a patch, made while a
-history is lived through: `with MUTATIONS[name].made(): simulate(MUTATIONS[name].seed)`.
+history is lived through: `with MUTATIONS[name].made(): simulate(seed)`.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,7 @@ from tickwise.stores.memory.state import MemoryState
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO, Expired, Node, Renewed
 
-from . import engine_mistakes as engines
-from . import rule_mistakes as rules
+from . import engine_mistakes, event_mistakes, rule_mistakes
 from .mutation import Mutation, Patches, now_and_then
 
 # What a pass makes true.
@@ -295,56 +294,54 @@ def _renewal_imagined() -> Patches:
         try:
             await renew(self)
         except StoreUnavailableError:
-            return
+            self._good_at = dict.fromkeys(self._good_at, self._looked_at)
 
     return [(Heartbeat, "_renew", careless)]
 
 
 MUTATIONS: dict[str, Mutation] = {
-    "the unique key of a slot is missing, and a cursor is lost": Mutation(_slot_key, 1, Fault.DOUBLED),
-    "the unique key of a lane is missing, and overlap is not checked": Mutation(_lane_key, 1, Fault.OVERLAP),
-    "overlap is not checked, and lanes are unlimited": Mutation(_overlap, 1, Fault.OVERLAP),
-    "the cursor moves too far": Mutation(_cursor_early, 1, Fault.MISSED),
-    "the cursor moves without the runs": Mutation(_cursor_without_runs, 1, Fault.MISSED),
-    "a decision is lost": Mutation(_decision_lost, 1, Fault.MISSED),
-    "a starting node plans the past again": Mutation(_past_again, 1, Fault.DOUBLED),
-    "a pause is ignored": Mutation(_pause_ignored, 1, Fault.EXTRA),
-    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 6, Fault.EXTRA),
-    "slots dropped by a change are not recorded": Mutation(_pause_untold, 1, Fault.MISSED),
-    "an edit loses pending slots": Mutation(_edit_forgets, 8, Fault.MISSED),
-    "catch-up does not happen": Mutation(_catchup_forgotten, 3, Fault.UNEXPLAINED),
-    "coalesced slots run too": Mutation(_catchup_doubled, 26, Fault.DOUBLED),
-    "the catch-up window is a minute too short": Mutation(_window_short, 22, Fault.UNEXPLAINED),
-    "overlap: queue keeps only the newest slot": Mutation(_queue_keeps_newest, 3, Fault.UNEXPLAINED),
-    "an old token finishes a run": Mutation(_finish_unfenced, 1, Fault.FENCING),
-    "an old token renews a lease": Mutation(_renew_unfenced, 11, Fault.FENCING),
-    "a renewal extends nothing": Mutation(_renew_in_vain, 1, Fault.FENCING),
-    "a run is leased twice": Mutation(_leased_twice, 1, Fault.FENCING),
-    "valid leases expire": Mutation(_living_leases_expire, 1, Fault.FENCING),
-    "leases never expire": Mutation(_leases_never_expire, 1, Fault.UNEXPLAINED),
-    "a finished run wakes no waiting slot": Mutation(_nobody_woken, 13, Fault.UNEXPLAINED),
-    "a finished run keeps its lane": Mutation(_lane_kept, 1, Fault.MISSED),
-    "the limit of a queue is ignored": Mutation(_limit_ignored, 13, Fault.OVERLAP),
-    "a retry does not happen": Mutation(_retry_forgotten, 1, Fault.UNEXPLAINED),
-    "an at_most_once attempt is repeated": Mutation(_once_is_twice, 6, Fault.DOUBLED),
-    "a failed renewal counts as a success": Mutation(_renewal_imagined, 979, Fault.UNEXPLAINED),
-    "an order is sent before its reference is stored": Mutation(engines.sent_first, 3, Fault.FENCING),
-    "an order in doubt is sent under a new reference": Mutation(engines.new_reference, 23, Fault.DOUBLED),
-    "the gate lets everybody in": Mutation(engines.open_gate, 12, Fault.DOUBLED),
-    "a run whose watcher is gone is tried again": Mutation(engines.retried, 3, Fault.FENCING),
-    "an adopted run begins another attempt": Mutation(engines.adopted_anew, 3, Fault.FENCING),
-    "work that an engine does not know is lost": Mutation(engines.unknown_is_lost, 6, Fault.UNEXPLAINED),
-    "an engine that does not answer has lost the work": Mutation(engines.silence_is_loss, 21, Fault.UNEXPLAINED),
-    "a pause of the watcher counts as silence": Mutation(engines.pause_is_silence, 1098, Fault.UNEXPLAINED),
-    "dead work is waited for": Mutation(engines.dead_work_lives, 36, Fault.UNEXPLAINED),
-    "the end of a copy is the end of the work": Mutation(engines.any_end_counts, 288, Fault.OVERLAP),
-    "a cancellation that was asked for is taken as done": Mutation(engines.cancel_is_certain, 116, Fault.OVERLAP),
-    "a reference is forgotten before its end is stored": Mutation(engines.forgotten_early, 3, Fault.FENCING),
-    "a blackout is ignored": Mutation(rules.blackout_ignored, 5, Fault.EXTRA),
-    "a slot runs although a person skipped it": Mutation(rules.skip_ignored, 5, Fault.EXTRA),
-    "a budget of starts is ignored": Mutation(rules.budget_ignored, 5, Fault.EXTRA),
-    "a budget remembers only the newest start": Mutation(rules.budget_forgotten, 5, Fault.EXTRA),
-    "a missed deadline is not recorded": Mutation(rules.deadline_untold, 45, Fault.MISSED),
-    "work in time is said to be late": Mutation(rules.deadline_always_missed, 10, Fault.EXTRA),
-    "a moved fire that is skipped forgets what it passed over": Mutation(rules.move_forgotten, 55, Fault.MISSED),
+    "the unique key of a slot is missing, and a cursor is lost": Mutation(
+        _slot_key, 1, Fault.DOUBLED, "has 2 runs"
+    ),
+    "the unique key of a lane is missing, and overlap is not checked": Mutation(
+        _lane_key, 1, Fault.OVERLAP, "began beside"
+    ),
+    "overlap is not checked, and lanes are unlimited": Mutation(_overlap, 1, Fault.OVERLAP, "began beside"),
+    "the cursor moves too far": Mutation(_cursor_early, 1, Fault.MISSED, "without a run or a reason"),
+    "the cursor moves without the runs": Mutation(
+        _cursor_without_runs, 1, Fault.MISSED, "without a run or a reason"
+    ),
+    "a decision is lost": Mutation(_decision_lost, 1, Fault.MISSED, "without a run or a reason"),
+    "a starting node plans the past again": Mutation(_past_again, 1, Fault.DOUBLED, "has a run and also a reason"),
+    "a pause is ignored": Mutation(_pause_ignored, 1, Fault.EXTRA, "made in a pause"),
+    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 6, Fault.EXTRA, "made in a pause"),
+    "slots dropped by a change are not recorded": Mutation(
+        _pause_untold, 1, Fault.MISSED, "without a run or a reason"
+    ),
+    "an edit loses pending slots": Mutation(_edit_forgets, 8, Fault.MISSED, "without a run or a reason"),
+    "catch-up does not happen": Mutation(_catchup_forgotten, 3, Fault.UNEXPLAINED, "missed is no reason"),
+    "coalesced slots run too": Mutation(_catchup_doubled, 26, Fault.DOUBLED, "why there is none: coalesced"),
+    "the catch-up window is a minute too short": Mutation(
+        _window_short, 22, Fault.UNEXPLAINED, "too_old is no reason"
+    ),
+    "overlap: queue keeps only the newest slot": Mutation(
+        _queue_keeps_newest, 3, Fault.UNEXPLAINED, "superseded is no reason"
+    ),
+    "an old token finishes a run": Mutation(_finish_unfenced, 1, Fault.FENCING, "was finished by"),
+    "an old token renews a lease": Mutation(_renew_unfenced, 11, Fault.FENCING, "was renewed for"),
+    "a renewal extends nothing": Mutation(_renew_in_vain, 1, Fault.FENCING, "was handed to"),
+    "a run is leased twice": Mutation(_leased_twice, 1, Fault.FENCING, "was handed to"),
+    "valid leases expire": Mutation(_living_leases_expire, 1, Fault.FENCING, "was handed to"),
+    "leases never expire": Mutation(_leases_never_expire, 1, Fault.UNEXPLAINED, "is still running"),
+    "a finished run wakes no waiting slot": Mutation(
+        _nobody_woken, 13, Fault.UNEXPLAINED, "after nothing was in its way"
+    ),
+    "a finished run keeps its lane": Mutation(_lane_kept, 1, Fault.MISSED, "WAITS_FOR_LANE"),
+    "the limit of a queue is ignored": Mutation(_limit_ignored, 13, Fault.OVERLAP, "of the queue narrow at once"),
+    "a retry does not happen": Mutation(_retry_forgotten, 1, Fault.UNEXPLAINED, "was not tried again"),
+    "an at_most_once attempt is repeated": Mutation(_once_is_twice, 6, Fault.DOUBLED, "began again (S43)"),
+    "a failed renewal counts as a success": Mutation(_renewal_imagined, 9, Fault.OVERLAP, "went on at"),
+    **engine_mistakes.MUTATIONS,
+    **rule_mistakes.MUTATIONS,
+    **event_mistakes.MUTATIONS,
 }

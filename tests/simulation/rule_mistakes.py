@@ -3,9 +3,10 @@
 from typing import Any
 
 from tickwise.core import advance_requests, deadlines, planner, schedule_pass, start_budget
+from tickwise.core.audit import Fault
 from tickwise.core.deadlines import Judged
 
-from .mutation import Patches
+from .mutation import Mutation, Patches
 
 
 def blackout_ignored() -> Patches:
@@ -46,3 +47,18 @@ def deadline_always_missed() -> Patches:
 def move_forgotten() -> Patches:
     """A moved fire that is to be skipped leaves what it has passed over undecided."""
     return [(advance_requests, "note_move", lambda schedule, _now: (schedule, ()))]
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "a blackout is ignored": Mutation(blackout_ignored, 5, Fault.EXTRA, "made in a pause"),
+    "a slot runs although a person skipped it": Mutation(skip_ignored, 5, Fault.EXTRA, "was to be skipped"),
+    "a budget of starts is ignored": Mutation(budget_ignored, 5, Fault.EXTRA, "more than the budget"),
+    "a budget remembers only the newest start": Mutation(budget_forgotten, 5, Fault.EXTRA, "more than the budget"),
+    "a missed deadline is not recorded": Mutation(
+        deadline_untold, 45, Fault.MISSED, "was late, and nothing says so"
+    ),
+    "work in time is said to be late": Mutation(deadline_always_missed, 10, Fault.EXTRA, "is said to be late"),
+    "a moved fire that is skipped forgets what it passed over": Mutation(
+        move_forgotten, 55, Fault.MISSED, "without a run or a reason"
+    ),
+}

@@ -56,6 +56,7 @@ class Truth:
     holds: dict[str, Hold] = field(default_factory=dict)
     retry: Counter[str] = field(default_factory=Counter)  # runs, by a person
     references: set[str] = field(default_factory=set)  # that were stored
+    accepted: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # events, by schedule
     lost: set[str] = field(default_factory=set)  # runs: nobody knew what became of their work
     most_narrow: int = 0  # runs of the narrow queue that were held at once
 

@@ -56,7 +56,8 @@ def build_job_files(
         definition = located[0].job
         proof = None
         if job.rules is not None and definition.schedules:
-            proof = prove(job.rules, definition.schedules[0].times, start, end)
+            ours = definition.schedules[0]
+            proof = prove(job.rules, ours.times, start, end, ours.policy.until)
         built.append(JobFile(job, definition, proof))
     return built, refused
 

@@ -56,8 +56,11 @@ def new_inbox(times: Recurrence, now: int) -> EventInbox:
 
 
 def redefined_inbox(schedule: Schedule, times: Recurrence, now: int) -> EventInbox:
-    """The inbox with other times: what waits has its slots after the cursor, and another source begins anew."""
-    old, inbox = schedule.definition.times, schedule.inbox
+    """The inbox with other times: what waits has its slots after the cursor, and another source begins anew.
+
+    What was dropped, and has not been looked at since, is decided by the times before.
+    """
+    old, inbox = schedule.definition.times, with_decided(schedule, now)
     inbox = inbox._replace(pending=restamped(inbox.pending, schedule.cursor))
     if isinstance(times, OnEvent) and isinstance(old, OnEvent) and times.source == old.source:
         return inbox

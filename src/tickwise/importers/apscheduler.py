@@ -85,7 +85,7 @@ def _read_trigger(trigger: Any, notes: list[str]) -> dict[str, Any]:
     if trigger.end_date:
         fields["until"] = trigger.end_date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(trigger, CronTrigger) and trigger.start_date:
-        notes.append(f"start_date {trigger.start_date}: a schedule begins when it is defined")
+        fields["from"] = trigger.start_date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if trigger.jitter:
         fields["jitter"] = format_duration(min(int(trigger.jitter), _MAX_DELAY))
         notes.append("jitter: APScheduler draws anew each time, also backwards; here a slot is only delayed")

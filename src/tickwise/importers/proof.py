@@ -38,16 +38,17 @@ class Proof:
     is_cut: bool = False
 
 
-def prove(rules: OriginRules, times: Recurrence, start: int, end: int) -> Proof:
-    """Expand both from start to end."""
+def prove(rules: OriginRules, times: Recurrence, start: int, end: int, until: int | None = None) -> Proof:
+    """Expand both from start to end; Tickwise fires last at `until`."""
     try:
         theirs = list(islice(rules.fires(start, end), rules.max_fires + 1))
     except RulesUnavailableError as error:
-        return Proof(start, end, 0, times.count(start - 1, end - 1), unavailable=str(error))
+        last = end - 1 if until is None else max(start - 1, min(end - 1, until))
+        return Proof(start, end, 0, times.count(start - 1, last), unavailable=str(error))
     is_cut = len(theirs) > rules.max_fires
     if is_cut:
         end = theirs.pop()
-    ours = _expand(times, start, end)
+    ours = _expand(times, start, end if until is None else min(end, until + 1))
     found = () if theirs == ours else tuple(_differences(theirs, ours, times.zone))
     return Proof(start, end, len(theirs), len(ours), ours, found, is_cut=is_cut)
 
