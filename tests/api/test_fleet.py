@@ -103,7 +103,9 @@ async def test_everything_is_paused_and_resumed(url: str) -> None:
         await here.post("/schedules", HOURLY)
         world = await here.world()
         paused = (await here.ask("PUT", "/pause", json={"reason": "moving"})).json()["paused"]
-        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "moving", "until": None}
+        assert paused == {
+            "at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "moving", "until": None, "resumes_at": None,
+        }  # fmt: skip
         here.clock.advance(3_600)
         await world.tick()
         assert (await here.get("/runs"))["items"] == []

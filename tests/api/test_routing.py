@@ -78,6 +78,7 @@ WHO_MAY = {
     "GET /timeline": "viewer",
     "GET /hours": "viewer",
     "GET /decisions": "viewer",
+    "GET /deadlines": "viewer",
     "GET /reasons": "viewer",
     "GET /templates": "viewer",
     "POST /preview": "viewer",

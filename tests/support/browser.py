@@ -70,6 +70,7 @@ class Site:
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
+        self.process.kill()
 
     def serve(self, *arguments: str) -> Process:
         self.process = self._nest.start(self.folder, "serve", "jobs", *arguments).up()

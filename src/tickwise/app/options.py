@@ -134,6 +134,7 @@ class JobFields(JobOptions, total=False):
     python: str | None
     http: str | Mapping[str, Any] | None
     steps: Sequence[Mapping[str, Any]] | None
+    param_types: Mapping[str, str] | None
 
 
 def as_job_fields(options: Mapping[str, Any]) -> dict[str, Any]:
