@@ -25,6 +25,8 @@ LONG := tests/e2e \
 	tests/runtime/engines/test_celery.py \
 	tests/app/test_slow_network.py \
 	tests/importers/test_real_cron.py \
+	tests/importers/test_real_apscheduler.py \
+	tests/importers/test_real_celery_beat.py \
 	tests/bench/test_engines.py
 LONGER := tests/chaos/test_chaos.py tests/chaos/test_failover.py tests/soak/test_soak.py
 SEEDS ?= 10000
